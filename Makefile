@@ -1,0 +1,40 @@
+# Every target sets up what it needs: a clean clone, python3 (3.11 or newer) and a package index are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check bench clean help
+help:
+	@echo "make demo    a tour of Incrowd on the bundled census table"
+	@echo "make test    the whole test-suite"
+	@echo "make check   lint, types, import contract, doctests"
+	@echo "make bench   the benchmarks (not tests; they print ratios)"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Incrowd needs Python 3.11 or newer: run make PYTHON=python3.12, say."; exit 2; }
+	@echo "Setting up $(VENV) (once)..."
+	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null \
+	  || { rm -rf $(VENV); $(PYTHON) -m pip install --quiet --user virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/incrowd demo
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest --doctest-modules -p no:cacheprovider src
+
+bench: $(READY)
+	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
