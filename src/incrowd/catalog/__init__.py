@@ -1,0 +1,45 @@
+"""What the owner declares: sources, columns, bounds, domains, the protected unit, budgets, people.
+
+`load` reads the owner's file, `catalog_for` builds the same from code, `propose` makes a first file from the
+names and types of columns. This room knows neither SQL nor noise, and never reads a row.
+"""
+
+from incrowd.catalog.building import catalog_for
+from incrowd.catalog.catalog import SOLE_ANALYST, Catalog
+from incrowd.catalog.columns import NUMERIC, TYPES, Column, DomainFrom, Scalar, Type
+from incrowd.catalog.engine_types import column_type
+from incrowd.catalog.loading import check, load, parse
+from incrowd.catalog.people import Analyst, Budget, Defaults, Group, Sharing, Window
+from incrowd.catalog.propose import Question, propose, questions
+from incrowd.catalog.tables import Source, SourceKind, Table, Unit
+from incrowd.catalog.writing import dump
+
+__all__ = [
+    "NUMERIC",
+    "SOLE_ANALYST",
+    "TYPES",
+    "Analyst",
+    "Budget",
+    "Catalog",
+    "Column",
+    "Defaults",
+    "DomainFrom",
+    "Group",
+    "Question",
+    "Scalar",
+    "Sharing",
+    "Source",
+    "SourceKind",
+    "Table",
+    "Type",
+    "Unit",
+    "Window",
+    "catalog_for",
+    "check",
+    "column_type",
+    "dump",
+    "load",
+    "parse",
+    "propose",
+    "questions",
+]

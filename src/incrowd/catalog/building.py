@@ -1,0 +1,109 @@
+"""A catalog from code, for tables that are already at hand.
+
+The arguments are those of `Curator.from_tables`: the same checks as for a file, with faults named after the
+argument at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from incrowd.catalog.catalog import Catalog
+from incrowd.catalog.columns import TYPES, Scalar
+from incrowd.catalog.declaration import nearest
+from incrowd.catalog.engine_types import column_type
+from incrowd.catalog.loading import check
+from incrowd.errors import CatalogError
+
+UnitLike = str | tuple[str, str] | Mapping[str, str]
+
+
+def catalog_for(
+    tables: Mapping[str, Mapping[str, str]],
+    *,
+    unit: UnitLike | Mapping[str, UnitLike] = "row",
+    bounds: Mapping[str, Sequence[Scalar]] | None = None,
+    domains: Mapping[str, Sequence[Scalar] | str] | None = None,
+    budget: tuple[float, float] | float | Mapping[str, float] = (1.0, 0.0),
+    public: Collection[str] = (),
+    relation: str = "add-remove",
+    contribution: Mapping[str, float] | None = None,
+    analysts: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Catalog:
+    """The catalog for tables in memory, given the type of each column (the catalog's name or an engine's).
+
+    `unit` holds for every private table, or maps table names to units. Bounds, domains and contributions are
+    keyed `"table.column"`, or `"column"` where one table alone has it (a contribution also by table);
+    a domain given as text is `"public_table.column"`. Columns of unknown types are left out.
+
+    >>> c = catalog_for({"people": {"id": "int64", "age": "int64"}}, unit="id", bounds={"age": (18, 90)})
+    >>> c.tables["people"].columns["age"].bounds
+    (18, 90)
+    """
+    declared: dict[str, dict[str, Any]] = {}
+    for name, columns in tables.items():
+        types = {each: kind if kind in TYPES else column_type(kind) for each, kind in columns.items()}
+        fields = {each: {"type": kind} for each, kind in types.items() if kind is not None}
+        declared[name] = {"source": name, "private": name not in public, "columns": fields}
+        if name not in public:
+            declared[name] |= {"unit": _unit_of(name, unit, tables), "relation": relation}
+    for name in public:
+        if name not in tables:
+            raise CatalogError(f"public: there is no table {name}, {nearest(name, tables)}.")
+    for key, pair in (bounds or {}).items():
+        _column(declared, key, "bounds")["bounds"] = list(pair) if isinstance(pair, Sequence) else pair
+    for key, values in (domains or {}).items():
+        given = {"from": values} if isinstance(values, str) else list(values)
+        _column(declared, key, "domains")["domain"] = given
+    for key, cap in (contribution or {}).items():
+        holder = declared[key] if key in declared else _column(declared, key, "contribution")
+        holder["contribution"] = cap
+    return check(
+        {
+            "sources": {name: {"frame": name} for name in tables},
+            "tables": declared,
+            "budget": _budget(budget),
+            "analysts": dict(analysts or {}),
+        },
+        name="from_tables",
+    )
+
+
+def _budget(given: tuple[float, float] | float | Mapping[str, float]) -> Mapping[str, float]:
+    if isinstance(given, Mapping):
+        return given
+    if isinstance(given, tuple | list):
+        if len(given) != 2:
+            raise CatalogError("budget: expected (epsilon, delta), such as (1.0, 1e-6).")
+        return {"epsilon": given[0], "delta": given[1]}
+    return {"epsilon": given}
+
+
+def _unit_of(table: str, unit: Any, tables: Mapping[str, object]) -> Any:
+    if isinstance(unit, Mapping) and "column" not in unit:
+        unknown = next((each for each in unit if each not in tables), None)
+        if unknown is not None:
+            raise CatalogError(f"unit: there is no table {unknown}, {nearest(unknown, tables)}.")
+        unit = unit.get(table)
+    if isinstance(unit, tuple | list):
+        if len(unit) != 2:
+            raise CatalogError("unit: expected a column, or (column, per), such as ('user_id', 'day').")
+        return {"column": unit[0], "per": unit[1]}
+    return unit
+
+
+def _column(declared: Mapping[str, Mapping[str, Any]], key: str, argument: str) -> dict[str, Any]:
+    """The declaration of the column that `key` names."""
+    full = {
+        f"{table}.{each}": fields
+        for table, spec in declared.items()
+        for each, fields in spec["columns"].items()
+    }
+    matches = [key] if key in full else [each for each in full if each.partition(".")[2] == key]
+    if len(matches) == 1:
+        found: dict[str, Any] = full[matches[0]]
+        return found
+    if matches:
+        raise CatalogError(f"{argument}: {key} is in several tables; write {' or '.join(matches)}.")
+    raise CatalogError(f"{argument}: there is no column {key}, {nearest(key, full)}.")

@@ -1,0 +1,228 @@
+"""The catalog: everything the owner declares, checked as a whole.
+
+Its parts check themselves; here is what only shows between them: names that must exist, promises that must
+nest, domains that must not come from private rows.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+
+from incrowd.catalog.columns import DomainFrom
+from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest, same_but_for_case
+from incrowd.catalog.people import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
+from incrowd.catalog.tables import Source, Table
+from incrowd.errors import CatalogError, NotPermitted
+
+SOLE_ANALYST = "analyst"
+"""Who asks where the catalog names no analysts."""
+
+
+class Catalog(Declaration):
+    """Sources, tables, budgets and people.
+
+    `sharing` says whose recorded answers an analyst gets free: her `own` (the default), those of her `group`s
+    too, or `all`. What she gets from others is not charged to her, so with `group` or `all` her own total no
+    longer bounds what she sees: the group's, or the dataset's, does.
+    """
+
+    sources: Mapping[Name, Source] = Field(default_factory=dict)
+    tables: Mapping[Name, Table]
+    budget: Budget
+    groups: Mapping[Name, Group] = Field(default_factory=dict)
+    analysts: Mapping[Name, Analyst] = Field(default_factory=dict)
+    defaults: Defaults = Defaults()
+    sharing: Annotated[Sharing, BeforeValidator(read_sharing)] = "own"
+    ledger: Name | None = None
+    _root: Path | None = PrivateAttr(default=None)
+    _stem: str = PrivateAttr(default="curator")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sections_are_mappings(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        for section in ("sources", "tables", "groups", "analysts"):
+            if section in data and not isinstance(data[section], Mapping):
+                raise fault("expected names, each with its fields below it", section)
+        if "tables" in data and not data["tables"]:
+            raise fault("declare at least one table", "tables")
+        return data
+
+    @model_validator(mode="after")
+    def _holds_together(self) -> Catalog:
+        self._check_tables()
+        self._check_domains()
+        self._check_budgets()
+        self._check_names()
+        return self
+
+    def _check_tables(self) -> None:
+        twins = same_but_for_case(self.tables)
+        if twins:
+            raise fault(f"{twins[0]} and {twins[1]} are one name in SQL; rename one", "tables", twins[1])
+        for name, table in self.tables.items():
+            if "." in name:
+                raise fault("a table's name must not hold a dot", "tables", name)
+            if table.source is None:
+                if len(self.sources) != 1:
+                    raise fault("say which source holds the rows", "tables", name, "source")
+                kind = next(iter(self.sources.values())).kind
+            elif table.source not in self.sources:
+                hint = nearest(table.source, self.sources)
+                raise fault(f"there is no source {table.source}, {hint}", "tables", name, "source")
+            else:
+                kind = self.sources[table.source].kind
+            if table.path is not None and kind not in ("csv", "parquet"):
+                raise fault(f"a {kind} source has no files to choose; use table", "tables", name, "path")
+            if table.table is not None and kind in ("csv", "parquet", "frame"):
+                raise fault(f"a {kind} source holds one table; leave this out", "tables", name, "table")
+
+    def _check_domains(self) -> None:
+        for name, table in self.tables.items():
+            for column, declared in table.columns.items():
+                if isinstance(declared.domain, DomainFrom):
+                    path = ("tables", name, "columns", column, "domain")
+                    self._check_domain(declared.domain, declared.type, path)
+
+    def _check_domain(self, origin: DomainFrom, kind: str, path: tuple[str, ...]) -> None:
+        public = [each for each, table in self.tables.items() if not table.private]
+        if origin.table not in self.tables:
+            raise fault(f"there is no public table {origin.table}, {nearest(origin.table, public)}", *path)
+        table = self.tables[origin.table]
+        if table.private:
+            raise fault(
+                f"{origin.table} is private, and a domain is public; take it from a public table or list it",
+                *path,
+            )
+        if table.columns and origin.column not in table.columns:
+            hint = nearest(origin.column, table.columns)
+            raise fault(f"{origin.table} declares no column {origin.column}, {hint}", *path)
+        other = table.type_of(origin.column)
+        if other is not None and other != kind:
+            raise fault(f"{origin} is of type {other}, but the column is of type {kind}", *path)
+
+    def _check_budgets(self) -> None:
+        total = self.budget
+        for section, people in (("groups", self.groups), ("analysts", self.analysts)):
+            for name, holder in people.items():
+                if holder.epsilon > total.epsilon:
+                    said = (
+                        f"{holder.epsilon} is above the dataset's {total.epsilon} and could never be reached"
+                    )
+                    raise fault(said, section, name, "epsilon")
+                if (holder.delta or 0.0) > total.delta:
+                    said = f"{holder.delta} is above the dataset's {total.delta} and could never be reached"
+                    raise fault(said, section, name, "delta")
+        for name, analyst in self.analysts.items():
+            if analyst.per_day and (analyst.per_day.delta or 0.0) > self.delta_of(analyst):
+                raise fault("a day's delta is above the total's", "analysts", name, "per_day", "delta")
+            for group in self.groups_of(name):
+                if group in self.groups and analyst.epsilon > self.groups[group].epsilon:
+                    said = f"{analyst.epsilon} is above the {self.groups[group].epsilon} of the group {group}"
+                    raise fault(said, "analysts", name, "epsilon")
+        if (self.defaults.epsilon or 0.0) > total.epsilon:
+            raise fault("the default of one query is above the dataset's budget", "defaults", "epsilon")
+        if (self.defaults.delta or 0.0) > total.delta:
+            raise fault("the default of one query is above the dataset's budget", "defaults", "delta")
+
+    def _check_names(self) -> None:
+        for name, analyst in self.analysts.items():
+            for index, group in enumerate(analyst.groups):
+                if group not in self.groups:
+                    hint = nearest(group, self.groups)
+                    raise fault(f"there is no group {group}, {hint}", "analysts", name, "groups", index)
+        for name, declared in self.groups.items():
+            for index, member in enumerate(declared.members):
+                if member not in self.analysts:
+                    hint = nearest(member, self.analysts)
+                    raise fault(f"there is no analyst {member}, {hint}", "groups", name, "members", index)
+
+    def delta_of(self, holder: Analyst | Group | Window, analyst: Analyst | None = None) -> float:
+        """The delta of a promise: its own, or that of the promise above it."""
+        if holder.delta is not None:
+            return holder.delta
+        return self.budget.delta if analyst is None else self.delta_of(analyst)
+
+    def analyst(self, name: str | None = None) -> str:
+        """The analyst called `name`; the only one where it is None. NotPermitted for anyone else."""
+        people = list(self.analysts) or [SOLE_ANALYST]
+        if name is None:
+            if len(people) == 1:
+                return people[0]
+            raise NotPermitted(f"Say who asks, with analyst=: {nearest('', people)}.")
+        if name not in people:
+            raise NotPermitted(
+                f"There is no analyst {name!r} in the catalog; the owner adds one under analysts."
+            )
+        return name
+
+    def groups_of(self, analyst: str) -> tuple[str, ...]:
+        """The groups of an analyst, declared at either end, in the order of the file."""
+        own = self.analysts[analyst].groups if analyst in self.analysts else ()
+        known = [each for each, group in self.groups.items() if each in own or analyst in group.members]
+        return tuple(known) + tuple(each for each in own if each not in self.groups)
+
+    def find(self, table: str) -> str | None:
+        """The declared name of `table`, whatever its case; None if there is none."""
+        folded = table.casefold()
+        return next((each for each in self.tables if each.casefold() == folded), None)
+
+    def source_of(self, table: str) -> Source:
+        """The source of a declared table."""
+        return self.sources[self.tables[table].source or next(iter(self.sources))]
+
+    @property
+    def default_epsilon(self) -> float:
+        """The epsilon of a question that does not say: as declared, or a tenth of the budget up to 0.1."""
+        return self.defaults.epsilon or min(0.1, self.budget.epsilon / 10)
+
+    @property
+    def default_delta(self) -> Delta:
+        """The delta of a question that does not say: as declared, or a thousandth of the budget's."""
+        return self.budget.delta / 1000 if self.defaults.delta is None else self.defaults.delta
+
+    @property
+    def root(self) -> Path:
+        """The folder that relative paths start from: that of the catalog's file."""
+        return self._root or Path.cwd()
+
+    def located(self, file: Path) -> Catalog:
+        """The same catalog, as read from `file`."""
+        copy = self.model_copy()
+        copy._root, copy._stem = file.resolve().parent, file.stem
+        return copy
+
+    @property
+    def ledger_url(self) -> str | None:
+        """Where the ledger lies: a URL or a path; None, in memory, for a catalog without file or ledger."""
+        if self.ledger is not None:
+            return self.ledger if "://" in self.ledger else str(self.root / self.ledger)
+        return None if self._root is None else str(self.root / f"{self._stem}.ledger")
+
+    def patterns(self, table: str) -> tuple[str, ...]:
+        """The paths of a table's DuckDB, CSV or Parquet source from the root on, wildcards as written."""
+        source, path = self.source_of(table), self.tables[table].path
+        if source.duckdb is not None:
+            return (str(self.root / source.duckdb),)
+        roots = source.csv or source.parquet or ()
+        if path is None:
+            return tuple(str(self.root / each) for each in roots)
+        return tuple(str(self.root / each / part) for each in roots for part in path)
+
+    def files(self, table: str) -> tuple[str, ...]:
+        """The files of a table that exist, sorted; CatalogError where a path leads nowhere."""
+        found: set[str] = set()
+        for pattern in self.patterns(table):
+            matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (patterns may be absolute)
+            matches = [pattern] if Path(pattern).is_file() else matches
+            if not matches:
+                name = self.tables[table].source or next(iter(self.sources))
+                raise CatalogError(f"sources.{name}: no file at {pattern}, which table {table} needs.")
+            found.update(matches)
+        return tuple(sorted(found))

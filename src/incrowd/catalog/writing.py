@@ -1,0 +1,129 @@
+"""A catalog as YAML that its owner can read: sections in order, a word of explanation before each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+
+import yaml
+
+from incrowd.catalog.catalog import Catalog
+from incrowd.catalog.columns import Column, DomainFrom
+from incrowd.catalog.declaration import Declaration
+from incrowd.catalog.tables import Table, Unit
+
+NOTES = {
+    "sources": "Where the rows lie. Paths start from this file's folder.",
+    "tables": (
+        "Whom the rows are about (unit) and what the columns may hold. Bounds and domains are public:\n"
+        "# take them from what you know without looking at the data, never from the private rows."
+    ),
+    "budget": (
+        "What everything that anyone ever learns may add up to, over all analysts together. At epsilon 1\n"
+        "# nobody's odds of any guess about one unit change by more than a factor of e."
+    ),
+    "groups": "Analysts who share a total beside their own.",
+    "analysts": "Who may ask, and how much each may spend: for life, per day, per query.",
+    "defaults": "What a question gets that does not say.",
+    "sharing": "Whose recorded answers an analyst gets free: own, group or all.",
+    "ledger": "Where the account of spending is kept.",
+}
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*( [A-Za-z0-9_./*-]+)*")
+_WORDS = {"true", "false", "null"}
+
+
+def scalar(value: object) -> str:
+    """A value as YAML that `reading.scalar` reads back as the same value.
+
+    >>> scalar("1e-6"), scalar(1e-6), scalar("north west"), scalar(None)
+    ('"1e-6"', '1e-06', 'north west', 'null')
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case Decimal():
+            exact = value == Decimal(repr(float(value))) and abs(value) < Decimal(10) ** 15
+            return repr(float(value)) if exact else f'"{value}"'
+        case datetime():
+            return value.isoformat(sep=" ")
+        case date():
+            return value.isoformat()
+        case str() if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+    quoted = yaml.dump(str(value), default_style='"', allow_unicode=True, width=2**30)
+    return quoted.strip()
+
+
+def inline(value: object) -> str:
+    """A value on one line."""
+    match value:
+        case DomainFrom():
+            return f"{{from: {scalar(str(value))}}}"
+        case Unit():
+            if value.per is None and value.column != "row":
+                return scalar(value.column or "row")
+            return inline({"column": value.column} | ({"per": value.per} if value.per else {}))
+        case Declaration():
+            return inline(_said(value))
+        case Mapping():
+            return "{" + ", ".join(f"{scalar(key)}: {inline(each)}" for key, each in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(inline(each) for each in value) + "]"
+    return scalar(value)
+
+
+def _said(declaration: Declaration) -> dict[str, object]:
+    """The fields that are not as they would be if left out."""
+    kept = {}
+    for name, field in type(declaration).model_fields.items():
+        value = getattr(declaration, name)
+        if field.is_required() or value != field.get_default(call_default_factory=True):
+            single = name in ("csv", "parquet", "path") and isinstance(value, tuple) and len(value) == 1
+            kept[name] = value[0] if single else value
+    return kept
+
+
+def dump(catalog: Catalog) -> str:
+    """The catalog as YAML with comments; `parse(dump(c))` declares the same as `c`."""
+    return "\n\n".join("\n".join(section) for section in _sections(catalog)) + "\n"
+
+
+def _sections(catalog: Catalog) -> Iterator[list[str]]:
+    said = _said(catalog)
+    for name, note in NOTES.items():
+        if name not in said:
+            continue
+        value = said[name]
+        if name == "tables":
+            lines = [line for each, table in catalog.tables.items() for line in table_lines(each, table)]
+            yield [f"# {note}", "tables:", *lines]
+        elif isinstance(value, Mapping):
+            yield [
+                f"# {note}",
+                f"{name}:",
+                *(f"  {scalar(key)}: {inline(each)}" for key, each in value.items()),
+            ]
+        else:
+            yield [f"# {note}", f"{name}: {inline(value)}"]
+
+
+def table_lines(name: str, table: Table) -> list[str]:
+    """One table, its columns one to a line."""
+    fields = _said(table)
+    columns = fields.pop("columns", {})
+    fields["private"] = table.private
+    lines = [f"  {scalar(name)}:", *(f"    {key}: {inline(value)}" for key, value in fields.items())]
+    if columns:
+        lines += ["    columns:", *(column_line(each, column) for each, column in table.columns.items())]
+    return lines
+
+
+def column_line(name: str, column: Column) -> str:
+    """One column on one line."""
+    return f"      {scalar(name)}: {inline(column)}"
