@@ -203,7 +203,7 @@ def test_a_mistake_is_one_sentence_with_the_path_to_it(old: str, new: str, path:
     ],
 )
 def test_what_is_no_catalog_at_all_is_told_in_one_sentence(text: str, said: str) -> None:
-    with pytest.raises(CatalogError, match="^catalog") as caught:
+    with pytest.raises(CatalogError, match=r"^catalog") as caught:
         parse(text)
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
@@ -254,7 +254,7 @@ def test_a_csv_source_may_be_a_folder_with_files_per_table(tmp_path: Path) -> No
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="There is no file .*incrowd init"):
+    with pytest.raises(CatalogError, match=r"There is no file .*incrowd init"):
         load(tmp_path / "none.yaml")
     with pytest.raises(CatalogError, match="is a folder"):
         load(tmp_path)
