@@ -1,0 +1,137 @@
+"""Discrete Gaussian noise: P(X = x) proportional to exp(-x^2 / (2 sigma^2)) on all integers.
+
+By rejection from the discrete Laplace law (Canonne, Kamath, Steinke 2020, algorithm 3): with
+t = floor(sigma) + 1 and Y discrete Laplace of scale t, keep Y with probability
+exp(-(|Y| - sigma^2/t)^2 / (2 sigma^2)). The product of that and exp(-|y|/t) is exp(-y^2 / (2 sigma^2)) times
+a constant.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import partial
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.noise.arguments import (
+    Parameter,
+    Real,
+    RealArray,
+    Reals,
+    Shape,
+    Size,
+    as_float,
+    draws,
+    scale_parameter,
+    single_scale,
+)
+from incrowd.noise.compare import below, below_one
+from incrowd.noise.exact import Bounds, exp_bounds
+from incrowd.noise.laplace import draw_laplace, laplace_one
+from incrowd.noise.source import SYSTEM, Source
+
+
+@overload
+def discrete_gaussian(sigma: Real, size: None = None, *, source: Source | None = None) -> int: ...
+@overload
+def discrete_gaussian(
+    sigma: RealArray, size: Shape, *, source: Source | None = None
+) -> NDArray[np.int64]: ...
+@overload
+def discrete_gaussian(
+    sigma: Reals, size: Size = None, *, source: Source | None = None
+) -> NDArray[np.int64]: ...
+def discrete_gaussian(
+    sigma: RealArray, size: Size = None, *, source: Source | None = None
+) -> int | NDArray[np.int64]:
+    """Draw from P(X = x) proportional to exp(-x^2 / (2 sigma^2)), exactly.
+
+    sigma: above 0, at most 2^50, taken at its exact value; an array gives every element its own. Without a
+    size and with a single sigma the answer is a plain int, else an int64 array. Its variance is at most
+    sigma^2.
+    """
+    if size is None and (one := single_scale(sigma, "sigma")) is not None:
+        return _draw_one(one, source or SYSTEM)
+    parameter = scale_parameter(sigma, "sigma")
+    count, shape = draws(size, parameter.shape)
+    return _draw(parameter, count, source or SYSTEM).reshape(shape)
+
+
+def _draw_one(sigma: Fraction, source: Source) -> int:
+    s = max(as_float(sigma), 2.0**-1000)
+    t = int(sigma) + 1
+    scale, approx = Fraction(t), float(t)
+    while True:
+        y = laplace_one(scale, approx, source)
+        z = min(abs(y) / s - s / approx, 64.0)
+        # the error bound is that of `_accept`
+        if below_one(math.exp(-0.5 * z * z), 2.0**-48, partial(_bounds, sigma, t, y), source):
+            return y
+
+
+def _bounds(sigma: Fraction, t: int, y: int, bits: int) -> tuple[int, int]:
+    """Bounds on 2^bits exp(-(|y| - sigma^2/t)^2 / (2 sigma^2))."""
+    variance = sigma * sigma
+    return exp_bounds((abs(y) - variance / t) ** 2 / (2 * variance), bits)
+
+
+def _draw(sigma: Parameter, count: int, source: Source) -> NDArray[np.int64]:
+    result = np.empty(count, dtype=np.int64)
+    pending = np.arange(count)
+    single = sigma.shape is None
+    floor = _floor(sigma)
+    while pending.size:
+        # at least 0.46 of all candidates are kept; with one sigma any kept candidate may fill any gap
+        want = pending.size * 3 // 2 + 8 if single else pending.size
+        where = pending[:1] if single else pending
+        t = floor + 1 if single else floor[pending] + 1
+        scale = Parameter(
+            t.astype(np.float64), None if single else t.shape, Fraction(int(t[0])) if single else t
+        )
+        y = draw_laplace(scale, want, source)
+        keep = _accept(sigma, where, y, t, source)
+        if single:
+            kept = y[keep][: pending.size]
+            result[pending[: kept.size]] = kept
+            pending = pending[kept.size :]
+        else:
+            result[pending[keep]] = y[keep]
+            pending = pending[~keep]
+    return result
+
+
+def _floor(sigma: Parameter) -> NDArray[np.int64]:
+    """Return floor(sigma) exactly: the float64 value may have been rounded up to the next integer."""
+    floor = np.floor(sigma.approx).astype(np.int64)
+    for i in np.flatnonzero(floor == sigma.approx).tolist():
+        floor[i] = int(sigma.exact(i))
+    return floor
+
+
+def _accept(
+    sigma: Parameter, where: NDArray[np.intp], y: NDArray[np.int64], t: NDArray[np.int64], source: Source
+) -> NDArray[np.bool_]:
+    """Decide for each y with probability exp(-z^2/2), z = |y|/sigma - sigma/t.
+
+    Error bound, with e = 2^-53: the two quotients have relative errors of at most 3e (of sigma, of |y| or
+    t, of the division), their difference one of e more, so |dz| <= 4e (a + 1) with a = |y|/sigma and
+    sigma/t < 1. Then |d exp(-z^2/2)| <= |z| exp(-z^2/2) |dz| + (2e z^2/2 + 16e) exp(-z^2/2). As
+    a <= |z| + 1, z^2 exp(-z^2/2) < 0.74 and |z| exp(-z^2/2) < 0.61, all of it is below
+    4e (0.74 + 2 0.61) + 0.74e + 16e < 32e = 2^-48. Beyond z = 64, where everything is below 2^-2900, z is
+    cut off; so too for sigma below 2^-1000.
+    """
+    s = np.maximum(sigma.at(where), 2.0**-1000)
+    z = np.abs(y) / s
+    z -= s / t
+    np.minimum(z, 64.0, out=z)
+    z *= z
+    z *= -0.5
+
+    def exact(i: int) -> Bounds:
+        own = i if sigma.shape is not None else 0
+        return partial(_bounds, sigma.exact(int(where[own])), int(t[own]), int(y[i]))
+
+    return below(np.exp(z), 2.0**-48, exact, source)
