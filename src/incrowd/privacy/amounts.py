@@ -1,0 +1,128 @@
+"""Numbers that mean exactly what a person wrote, and sums that never round in our favour.
+
+A float stands for its shortest decimal everywhere in this room: 0.1 is one tenth, not the binary number
+5.6e-18 above it. So ten asks of 0.1 fit a budget of 1, and a printed figure says what was computed. Budgets
+are counted in whole units of which `UNITS` make one; charges round up and capacities round down.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from decimal import ROUND_CEILING, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+
+from incrowd.errors import InvalidInput
+
+Real = int | float | Fraction | Decimal
+"""What a caller may give as a number; NumPy scalars work too."""
+
+UNITS = 720720 * 10**24
+"""Units in one: decimals of 24 digits and equal shares among up to 16 are whole numbers of units."""
+
+_PRECISE = Context(prec=60)
+
+
+def read(value: object, what: str) -> Fraction:
+    """The exact number that `value` stands for.
+
+    >>> read(0.1, "epsilon")
+    Fraction(1, 10)
+    """
+    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
+        raise InvalidInput(f"{what} must be a number, not {value!r}.")
+    if isinstance(value, numbers.Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InvalidInput(f"{what} must be a finite number, not {value}.")
+        return Fraction(value)
+    number = float(value)
+    if not math.isfinite(number):
+        raise InvalidInput(f"{what} must be a finite number, not {number}.")
+    return Fraction(repr(number))
+
+
+def read_amount(value: object, what: str) -> Fraction:
+    """A finite number that is zero or more."""
+    amount = read(value, what)
+    if amount < 0:
+        raise InvalidInput(f"{what} must not be negative, but is {float(amount):g}.")
+    return amount
+
+
+def read_probability(value: object, what: str) -> Fraction:
+    """A number in [0, 1]."""
+    amount = read_amount(value, what)
+    if amount > 1:
+        raise InvalidInput(f"{what} must be at most 1, but is {float(amount):g}.")
+    return amount
+
+
+def read_count(value: object, what: str, least: int = 0) -> int:
+    """A whole number that is `least` or more."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise InvalidInput(f"{what} must be a whole number, not {value!r}.")
+    if int(value) < least:
+        raise InvalidInput(f"{what} must be at least {least}, but is {int(value)}.")
+    return int(value)
+
+
+def float_up(amount: Fraction) -> float:
+    """The least float that stands for at least `amount`.
+
+    >>> float_up(Fraction(3, 10)), float_up(Fraction(1, 3))
+    (0.3, 0.33333333333333337)
+    """
+    try:
+        number = float(amount)
+    except OverflowError:
+        return math.inf
+    if Fraction(repr(number)) < amount:
+        number = math.nextafter(number, math.inf)
+    return number
+
+
+def float_down(amount: Fraction) -> float:
+    """The largest float that stands for at most `amount`."""
+    return -float_up(-amount)
+
+
+def units_up(amount: Fraction) -> int:
+    """Whole units that cover `amount`: what a charge is."""
+    return math.ceil(amount * UNITS)
+
+
+def units_down(amount: Fraction) -> int:
+    """Whole units within `amount`: what a capacity is."""
+    return math.floor(amount * UNITS)
+
+
+def from_units(units: int) -> Fraction:
+    """The amount that a number of units stands for."""
+    return Fraction(units, UNITS)
+
+
+def to_decimal(amount: Fraction) -> Decimal:
+    """A 60-digit decimal; call it within `precisely`."""
+    return Decimal(amount.numerator) / Decimal(amount.denominator)
+
+
+def precisely(formula: Callable[..., Decimal], *arguments: Fraction) -> Fraction:
+    """An upper bound on a smooth positive formula of rationals, found with 60 digits.
+
+    `formula` uses only +, -, *, / and exp, each correctly rounded by `decimal`. It may cancel at most 20
+    digits; the relative 1e-30 that is added covers that and every rounding.
+    """
+    with localcontext(_PRECISE):
+        value = formula(*(to_decimal(argument) for argument in arguments))
+        return short_up(Fraction(value) * (1 + Fraction(1, 10**30)))
+
+
+@lru_cache(maxsize=4096)
+def short_up(amount: Fraction) -> Fraction:
+    """`amount` rounded up to 40 significant decimal digits, so that sums of many stay small."""
+    context = Context(prec=40, rounding=ROUND_CEILING)
+    return Fraction(context.divide(Decimal(amount.numerator), Decimal(amount.denominator)))

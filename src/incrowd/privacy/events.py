@@ -1,0 +1,232 @@
+"""What was run: the record behind a guarantee, and what the ledger keeps.
+
+THE CONTRACT. An event states one fact about one randomised release: for every pair of neighbouring data
+sets (under the relation that the mechanism declared) the two output distributions are dominated by the pair
+written in the event's docstring. (P, Q) dominates another pair when it is at least as easy to tell apart:
+its delta(epsilon) = sup over S of P(S) - e^epsilon Q(S) is nowhere smaller. The facts hold whatever was
+answered before, so events of a fixed plan compose by multiplying their pairs (Zhu, Dong, Wang 2022).
+
+Once released, the meaning of an event NEVER changes: not its name, not its parameters, not its pair. What
+turns out wrong or too weak gets a new name. Parameters are exact rationals; where a mechanism cannot state
+its parameter exactly it states a larger one (a float given here is read as its shortest decimal). An event never holds data, results or names of people.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy.amounts import read_amount, read_count, read_probability
+
+
+def _set(event: object, **values: object) -> None:
+    for field, value in values.items():
+        object.__setattr__(event, field, value)
+
+
+@dataclass(frozen=True)
+class Pure:
+    """Any epsilon-DP release.
+
+    Pair: two outcomes of log-ratio +epsilon and -epsilon, that is, randomized response (Kairouz, Oh,
+    Viswanath 2015). Permute-and-flip and report-noisy-max state this event.
+    """
+
+    name: ClassVar[str] = "pure"
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, epsilon=read_amount(self.epsilon, "epsilon"))
+
+
+@dataclass(frozen=True)
+class Approximate:
+    """Any (epsilon, delta)-DP release.
+
+    Pair: with probability delta the outcome tells the two apart for sure; otherwise it is that of
+    `Pure(epsilon)` (Kairouz, Oh, Viswanath 2015).
+    """
+
+    name: ClassVar[str] = "approximate"
+    epsilon: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, epsilon=read_amount(self.epsilon, "epsilon"), delta=read_probability(self.delta, "delta"))
+
+
+@dataclass(frozen=True)
+class ZeroConcentrated:
+    """Any rho-zCDP release: Renyi divergence of order alpha at most rho * alpha, for every alpha > 1.
+
+    It states a family of moments, not one pair (Bun, Steinke 2016).
+    """
+
+    name: ClassVar[str] = "zero-concentrated"
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, rho=read_amount(self.rho, "rho"))
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Any mu-GDP release. Pair: N(mu, 1) and N(0, 1) (Dong, Roth, Su 2022).
+
+    The Gaussian mechanism of L2 sensitivity D and noise sigma has mu = D / sigma, in any dimension. Discrete
+    Gaussian noise of sigma steps, sigma >= 2^20, states mu = D / sqrt(sigma^2 - r^2) with r its smoothing
+    radius in steps, rounded up.
+    """
+
+    name: ClassVar[str] = "gaussian"
+    mu: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, mu=read_amount(self.mu, "mu"))
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Continuous Laplace noise, L1 sensitivity / scale = epsilon, in any dimension.
+
+    Pair: Laplace noise of scale 1 around epsilon and around 0. It is the limit of `DiscreteLaplace` for ever
+    finer steps and weaker than each: noise on a grid must state `DiscreteLaplace`.
+    """
+
+    name: ClassVar[str] = "laplace"
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, epsilon=read_amount(self.epsilon, "epsilon"))
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace:
+    """A chain of `steps` neighbours, each step (epsilon / steps)-DP.
+
+    Discrete Laplace noise of scale b on integers whose vector changes by at most `steps` in L1 is one, with
+    epsilon = steps / b: walk from one vector to the other in unit steps. So are `steps` people together under
+    any pure guarantee.
+
+    Pair: discrete Laplace noise around `steps` and around 0 on the integers, scale steps / epsilon. It
+    dominates every such chain. Proof: let g map a test's level to the most power that an e-DP pair allows,
+    g(a) = min(1, e^e a, 1 - e^-e (1 - a)); a chain of s steps allows g composed s times (Dong, Roth, Su 2022,
+    Theorem 3). With a_t = P(X >= t) for discrete Laplace X of scale 1/e, g(a_t) = a_(t-1), hence
+    g^s(a_t) = a_(t-s), the power of the test {X >= t} on the stated pair. g bends only at a_1, so g^s bends
+    only at points a_t and is linear between them, like the pair's own power: the two agree everywhere.
+    """
+
+    name: ClassVar[str] = "discrete-laplace"
+    epsilon: Fraction
+    steps: int
+
+    def __post_init__(self) -> None:
+        _set(self, epsilon=read_amount(self.epsilon, "epsilon"), steps=read_count(self.steps, "steps", 1))
+
+
+@dataclass(frozen=True)
+class RandomizedResponse:
+    """One of k categories, the truth kept with probability e^epsilon / (e^epsilon + k - 1), else uniform.
+
+    Pair: the distributions of the report for two different truths.
+    """
+
+    name: ClassVar[str] = "randomized-response"
+    epsilon: Fraction
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        _set(
+            self,
+            epsilon=read_amount(self.epsilon, "epsilon"),
+            categories=read_count(self.categories, "categories", 2),
+        )
+
+
+@dataclass(frozen=True)
+class BoundedRange:
+    """An epsilon-bounded-range release: the log-ratio of the two probabilities varies by at most epsilon.
+
+    The exponential mechanism with weights exp(epsilon u / (2 D)) is one, with exp(epsilon u / D) when the
+    utility is monotone (Durfee, Rogers 2019). The event states a family of pairs, one for each t in
+    [0, epsilon]: two outcomes of log-ratio t and t - epsilon; an adversary may choose t after earlier answers.
+    """
+
+    name: ClassVar[str] = "bounded-range"
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, epsilon=read_amount(self.epsilon, "epsilon"))
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A release whose two distributions differ by at most delta in total variation: (0, delta)-DP.
+
+    Pair: with probability delta the outcome tells the two apart for sure, else it says nothing.
+    """
+
+    name: ClassVar[str] = "threshold"
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _set(self, delta=read_probability(self.delta, "delta"))
+
+
+Sampled = Pure | Gaussian | Laplace | DiscreteLaplace | RandomizedResponse
+"""The events that Poisson sampling may precede."""
+
+
+@dataclass(frozen=True)
+class PoissonSubsampled:
+    """`event` run on a sample that holds each unit independently with probability `rate`; add or remove one.
+
+    Pairs: with (P, Q) that of `event`, (1 - rate) Q + rate P against Q where a unit is removed, and the same
+    swapped where one is added; the whole plan is taken in one direction, then in the other, and the worse
+    counts (Zhu, Dong, Wang 2022, Theorem 11; not valid where a unit is replaced: state `group(2)` there).
+    """
+
+    name: ClassVar[str] = "poisson-subsampled"
+    event: Sampled
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Sampled):
+            raise InvalidInput(
+                f"Poisson sampling of {getattr(self.event, 'name', self.event)} is not accounted: "
+                "use a pure, Laplace, Gaussian or randomized-response release."
+            )
+        _set(self, rate=read_probability(self.rate, "rate"))
+
+
+Event = (
+    Pure
+    | Approximate
+    | ZeroConcentrated
+    | Gaussian
+    | Laplace
+    | DiscreteLaplace
+    | RandomizedResponse
+    | BoundedRange
+    | Threshold
+    | PoissonSubsampled
+)
+
+EVENTS: dict[str, type[Event]] = {
+    kind.name: kind
+    for kind in (
+        Pure,
+        Approximate,
+        ZeroConcentrated,
+        Gaussian,
+        Laplace,
+        DiscreteLaplace,
+        RandomizedResponse,
+        BoundedRange,
+        Threshold,
+        PoissonSubsampled,
+    )
+}
+"""Every event by its name in JSON; names are never reused."""

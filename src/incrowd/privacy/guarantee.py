@@ -1,0 +1,319 @@
+"""A guarantee: what a fixed plan of releases costs together, as an object with arithmetic.
+
+Behind one lies a multiset of events, so `guarantee * 10_000` costs no more to store or to evaluate than
+`guarantee`. The privacy parameters of the plan must not depend on answers; for analysts who decide as they
+go, `Filter` holds the budget. Every figure is rounded outwards: an epsilon printed is never below the truth.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, meaning, renyi
+from incrowd.privacy.amounts import Real, float_up, units_up
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What a guarantee takes from a filter, in whole units (`amounts.UNITS`), each rounded up.
+
+    `epsilon` is None where no pure epsilon holds, `rho` where no rho does, `mu2` (mu squared) where a release is
+    not Gaussian. `epsilon`, `rho` and `mu2` are each sound together with `delta` beside them. Charges add.
+    """
+
+    epsilon: int | None
+    rho: int | None
+    delta: int
+    mu2: int | None
+
+    @classmethod
+    def nothing(cls) -> Self:
+        """The charge of no release at all."""
+        return cls(0, 0, 0, 0)
+
+    def __add__(self, other: Charge) -> Charge:
+        def both(a: int | None, b: int | None) -> int | None:
+            return None if a is None or b is None else a + b
+
+        return Charge(
+            both(self.epsilon, other.epsilon),
+            both(self.rho, other.rho),
+            self.delta + other.delta,
+            both(self.mu2, other.mu2),
+        )
+
+    def to_dict(self) -> dict[str, int | None]:
+        """Plain whole numbers."""
+        return {"epsilon": self.epsilon, "rho": self.rho, "delta": self.delta, "mu2": self.mu2}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, int | None]) -> Self:
+        """The charge that `to_dict` wrote."""
+        values = {
+            name: None if state[name] is None and name != "delta" else amounts.read_count(state[name], name)
+            for name in ("epsilon", "rho", "delta", "mu2")
+        }
+        return cls(**values)  # type: ignore[arg-type]
+
+
+class Guarantee:
+    """The privacy of a fixed plan of releases, composed.
+
+    >>> from incrowd.privacy import gaussian, pure
+    >>> (pure(0.5) + pure(0.25) * 2).epsilon()
+    1.0
+    >>> round((gaussian(0.1) * 100).epsilon(1e-6), 4)
+    4.8866
+    """
+
+    __slots__ = ("_counts", "_hash")
+
+    def __init__(self, counts: Mapping[events.Event, int] | Iterable[tuple[events.Event, int]] = ()) -> None:
+        pairs = counts.items() if isinstance(counts, Mapping) else counts
+        merged: dict[events.Event, int] = {}
+        for event, count in pairs:
+            if type(event) not in events.EVENTS.values():
+                raise InvalidInput(f"A guarantee is made of events, not of {event!r}.")
+            times = amounts.read_count(count, "the number of times")
+            if times and not _is_free(event):
+                merged[event] = merged.get(event, 0) + times
+        ordered = sorted(merged.items(), key=lambda item: interchange.sort_key(item[0]))
+        object.__setattr__(self, "_counts", dict(ordered))
+        object.__setattr__(self, "_hash", hash(tuple(ordered)))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("A guarantee never changes; compose a new one with + or *.")
+
+    def __reduce__(self) -> tuple[type[Guarantee], tuple[list[tuple[events.Event, int]]]]:
+        return Guarantee, (list(self._counts.items()),)
+
+    _counts: dict[events.Event, int]
+    _hash: int
+
+    @property
+    def events(self) -> tuple[tuple[events.Event, int], ...]:
+        """Each event with the number of times it was run, in a fixed order."""
+        return tuple(self._counts.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Guarantee) and self._counts == other._counts
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __add__(self, other: Guarantee) -> Guarantee:
+        if not isinstance(other, Guarantee):
+            return NotImplemented
+        return Guarantee([*self._counts.items(), *other._counts.items()])
+
+    def __radd__(self, other: object) -> Guarantee:
+        if other == 0:  # so that sum() works
+            return self
+        return NotImplemented
+
+    def __mul__(self, times: int) -> Guarantee:
+        repeats = amounts.read_count(times, "the number of repeats")
+        return Guarantee([(event, count * repeats) for event, count in self._counts.items()])
+
+    __rmul__ = __mul__
+
+    def epsilon(self, delta: Real = 0.0) -> float:
+        """The least epsilon (rounded up) such that the plan is (epsilon, delta)-DP; inf where none is."""
+        return accountant.epsilon(self._counts, amounts.read_probability(delta, "delta"))
+
+    def delta(self, epsilon: Real) -> float:
+        """The least delta (rounded up) such that the plan is (epsilon, delta)-DP."""
+        return accountant.delta(self._counts, amounts.read_amount(epsilon, "epsilon"))
+
+    def group(self, k: int) -> Guarantee:
+        """The guarantee for k units together (a household, or a person with k records)."""
+        size = amounts.read_count(k, "the size of a group")
+        return Guarantee([(grouping.group(event, size), count) for event, count in self._counts.items()])
+
+    @property
+    def rho(self) -> float:
+        """The rho of zCDP (rounded up); inf where a release has a delta."""
+        if any(conversions.delta_mass(event) for event in self._counts):
+            return math.inf
+        total = self._sum(conversions.rho)
+        return math.inf if total is None else float_up(total)
+
+    def renyi(self, alpha: Real) -> float:
+        """The Renyi divergence of order alpha > 1 (rounded up); inf where a release has a delta."""
+        order = amounts.read(alpha, "alpha")
+        if order <= 1:
+            raise InvalidInput(f"alpha must be above 1, but is {float(order):g}.")
+        if any(conversions.delta_mass(event) for event in self._counts):
+            return math.inf
+        c = np.array([float(order - 1)])
+        return float(accountant.cumulant(self._counts, c)[0] / c[0] * (1 + renyi.ROUNDING))
+
+    def posterior(self, prior: Real, delta: Real = 0.0) -> tuple[float, float]:
+        """Where an attacker's belief in one fact about one unit can move to from `prior`.
+
+        With delta = 0 it always stays within; with delta above 0, each end holds except with that
+        probability (see `meaning`).
+
+        >>> from math import log
+        >>> from incrowd.privacy import pure
+        >>> [round(p, 12) for p in pure(log(3)).posterior(0.5)]
+        [0.25, 0.75]
+        """
+        return meaning.posterior(self, prior, delta)
+
+    def posterior_shift(self) -> float:
+        """The factor by which any probability in a whole posterior can differ with and without one unit."""
+        return meaning.posterior_shift(self)
+
+    def charge(self, delta: Real = 0.0) -> Charge:
+        """What a filter is charged for this fixed plan as one ask.
+
+        The sum of its parts; with `delta` above 0 the plan may instead be charged as one (epsilon, delta)
+        release at the accountant's figure, where that takes less rho.
+        """
+        epsilon, rho, mu = (self._sum(f) for f in (conversions.pure_epsilon, conversions.rho, _squared_mu))
+        mass = sum((conversions.delta_mass(e) * n for e, n in self._counts.items()), Fraction(0))
+        slack = amounts.read_probability(delta, "delta")
+        if slack > mass:
+            single = accountant.epsilon(self._counts, slack)
+            if math.isfinite(single):
+                joint = conversions.rho(events.Pure(amounts.read(single, "epsilon")))
+                if joint is not None and (rho is None or joint < rho):
+                    epsilon, rho, mu, mass = None, joint, None, slack
+        return Charge(
+            None if epsilon is None else units_up(epsilon),
+            None if rho is None else units_up(rho),
+            units_up(mass),
+            None if mu is None else units_up(mu),
+        )
+
+    def _sum(self, worth: Any) -> Fraction | None:
+        total = Fraction(0)
+        for event, count in self._counts.items():
+            amount = worth(event)
+            if amount is None:
+                return None
+            total += amount * count
+        return total
+
+    def to_json(self) -> str:
+        """The events as JSON with a versioned schema (see docs/events.md)."""
+        return interchange.dumps(self._counts)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The guarantee that `to_json` wrote."""
+        return cls(interchange.loads(text))
+
+    def __repr__(self) -> str:
+        if not self._counts:
+            return "Guarantee(free)"
+        parts = [
+            interchange.describe(event) + (f" x {count:,}" if count > 1 else "")
+            for event, count in self._counts.items()
+        ]
+        shown = parts if len(parts) <= 6 else [*parts[:5], f"{len(parts) - 5} more"]
+        return f"Guarantee({' + '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(interchange.describe(event))}</td><td>{count:,}</td></tr>"
+            for event, count in self._counts.items()
+        )
+        if not rows:
+            return "<em>free</em>"
+        figures = (
+            f"epsilon {self.epsilon():.6g}"
+            if math.isfinite(self.epsilon())
+            else (f"epsilon {self.epsilon(1e-6):.6g} at delta 1e-6")
+        )
+        return f"<table><tr><th>release</th><th>times</th></tr>{rows}</table><p>{figures}</p>"
+
+
+def _squared_mu(event: events.Event) -> Fraction | None:
+    mu = conversions.mu(event)
+    if mu is None:
+        return Fraction(0) if isinstance(event, events.Threshold) else None
+    return mu**2
+
+
+def _is_free(event: events.Event) -> bool:
+    """Whether an event says nothing at all."""
+    match event:
+        case events.Gaussian():
+            return event.mu == 0
+        case events.ZeroConcentrated():
+            return event.rho == 0
+        case events.Threshold():
+            return event.delta == 0
+        case events.Approximate():
+            return event.epsilon == 0 and event.delta == 0
+        case events.PoissonSubsampled():
+            return event.rate == 0 or _is_free(event.event)
+        case _:
+            return event.epsilon == 0
+
+
+def pure(epsilon: Real) -> Guarantee:
+    """Any epsilon-DP release."""
+    return Guarantee([(events.Pure(amounts.read_amount(epsilon, "epsilon")), 1)])
+
+
+def approximate(epsilon: Real, delta: Real) -> Guarantee:
+    """Any (epsilon, delta)-DP release."""
+    mass = amounts.read_probability(delta, "delta")
+    if mass == 0:
+        return pure(epsilon)
+    return Guarantee([(events.Approximate(amounts.read_amount(epsilon, "epsilon"), mass), 1)])
+
+
+def zcdp(rho: Real, delta: Real = 0.0) -> Guarantee:
+    """Any rho-zCDP release, or delta-approximate rho-zCDP: the same with probability 1 - delta."""
+    return Guarantee([(events.ZeroConcentrated(amounts.read_amount(rho, "rho")), 1)]) + threshold(delta)
+
+
+def gaussian(mu: Real) -> Guarantee:
+    """Any mu-GDP release: Gaussian noise of standard deviation (L2 sensitivity) / mu."""
+    return Guarantee([(events.Gaussian(amounts.read_amount(mu, "mu")), 1)])
+
+
+def laplace(epsilon: Real, steps: int | None = None) -> Guarantee:
+    """Laplace noise: of an L1 sensitivity of `steps` grid steps, or continuous where steps is None."""
+    amount = amounts.read_amount(epsilon, "epsilon")
+    if steps is None:
+        return Guarantee([(events.Laplace(amount), 1)])
+    return Guarantee([(events.DiscreteLaplace(amount, steps), 1)])
+
+
+def randomized_response(epsilon: Real, categories: int = 2) -> Guarantee:
+    """k-ary randomized response."""
+    return Guarantee([(events.RandomizedResponse(amounts.read_amount(epsilon, "epsilon"), categories), 1)])
+
+
+def bounded_range(epsilon: Real) -> Guarantee:
+    """An epsilon-bounded-range release such as the exponential mechanism."""
+    return Guarantee([(events.BoundedRange(amounts.read_amount(epsilon, "epsilon")), 1)])
+
+
+def threshold(delta: Real) -> Guarantee:
+    """A release that differs between neighbours with probability at most delta."""
+    return Guarantee([(events.Threshold(amounts.read_probability(delta, "delta")), 1)])
+
+
+def poisson(guarantee: Guarantee, rate: Real) -> Guarantee:
+    """One release run on a Poisson sample of the units, under the add/remove relation."""
+    share = amounts.read_probability(rate, "rate")
+    return Guarantee([(grouping.sampled(event, share), 1) for event in grouping.single(guarantee.events)])
+
+
+def compose(*guarantees: Guarantee) -> Guarantee:
+    """All of them together."""
+    return sum(guarantees, Guarantee())

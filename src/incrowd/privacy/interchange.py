@@ -1,0 +1,115 @@
+"""Events as text: JSON that any accountant can read, and the words a person reads.
+
+The schema is versioned and documented in docs/events.md. Numbers are JSON numbers where a float's shortest
+decimal is exactly the value, and strings such as "1/3" where it is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import events
+
+SCHEMA = "incrowd.guarantee"
+VERSION = 1
+
+
+def number(value: Fraction | int) -> int | float | str:
+    """A rational as JSON holds it, without loss."""
+    if isinstance(value, int) or (value.denominator == 1 and abs(value) < 2**53):
+        return int(value)
+    try:
+        near = float(value)
+    except OverflowError:
+        return str(value)
+    return near if near and Fraction(repr(near)) == value else str(value)
+
+
+def to_plain(event: events.Event) -> dict[str, Any]:
+    """One event as a JSON object."""
+    plain: dict[str, Any] = {"event": event.name}
+    for field in fields(event):
+        value = getattr(event, field.name)
+        plain[field.name] = number(value) if isinstance(value, (int, Fraction)) else to_plain(value)
+    return plain
+
+
+def from_plain(plain: object) -> events.Event:
+    """The event that `to_plain` wrote."""
+    if not isinstance(plain, dict) or plain.get("event") not in events.EVENTS:
+        name = plain.get("event") if isinstance(plain, dict) else plain
+        raise InvalidInput(f"{name!r} is not a known event; upgrade, or mend the record.")
+    kind = events.EVENTS[plain["event"]]
+    names = {field.name for field in fields(kind)}
+    given = set(plain) - {"event", "count"}
+    if given != names:
+        raise InvalidInput(f"The event {kind.name!r} needs exactly the fields {', '.join(sorted(names))}.")
+    values: dict[str, Any] = {}
+    for name in names:
+        value = plain[name]
+        if isinstance(value, str):
+            try:
+                value = Fraction(value)
+            except (ValueError, ZeroDivisionError) as error:
+                raise InvalidInput(f"{name} of the event {kind.name!r} is not a number.") from error
+        values[name] = from_plain(value) if isinstance(value, dict) else value
+    return kind(**values)
+
+
+def dumps(counts: Mapping[events.Event, int]) -> str:
+    """A plan as canonical JSON: the same plan always gives the same text."""
+    listed = [{**to_plain(event), "count": count} for event, count in counts.items()]
+    return json.dumps(
+        {"schema": SCHEMA, "version": VERSION, "events": listed}, sort_keys=True, separators=(",", ":")
+    )
+
+
+def loads(text: str) -> list[tuple[events.Event, int]]:
+    """The plan that `dumps` wrote."""
+    try:
+        plain = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput("This is not a guarantee: it is not JSON.") from error
+    if (
+        not isinstance(plain, dict)
+        or plain.get("schema") != SCHEMA
+        or not isinstance(plain.get("events"), list)
+    ):
+        raise InvalidInput(f"This is not a guarantee: its schema is not {SCHEMA!r}.")
+    if plain.get("version") != VERSION:
+        raise InvalidInput(
+            f"This guarantee has version {plain.get('version')!r}; this program reads {VERSION}."
+        )
+    found: list[tuple[events.Event, int]] = []
+    for item in plain["events"]:
+        event = from_plain(item)
+        found.append((event, item.get("count", 1)))
+    return found
+
+
+def sort_key(event: events.Event) -> tuple[str, ...]:
+    """A fixed order of events."""
+    return tuple(str(part) for part in to_plain(event).values())
+
+
+def describe(event: events.Event) -> str:
+    """The event in words.
+
+    >>> describe(events.Laplace(Fraction(1, 10)))
+    'laplace(epsilon=0.1)'
+    """
+    parts = []
+    for field in fields(event):
+        value = getattr(event, field.name)
+        if isinstance(value, (int, Fraction)):
+            parts.append(
+                f"{field.name}={float(value):.6g}" if isinstance(value, Fraction) else f"{field.name}={value}"
+            )
+        else:
+            parts.append(describe(value))
+    return f"{event.name}({', '.join(parts)})"
