@@ -87,7 +87,7 @@ def float_up(amount: Fraction) -> float:
 
 def float_down(amount: Fraction) -> float:
     """The largest float that stands for at most `amount`."""
-    return -float_up(-amount)
+    return 0.0 - float_up(-amount)
 
 
 def units_up(amount: Fraction) -> int:

@@ -5,15 +5,15 @@ Each figure is an exact rational at or above the truth, so that sums of them sta
 THEOREM (rho). For `Pure`, `Laplace`, `DiscreteLaplace` and two-way `RandomizedResponse` the least rho is the
 Kullback-Leibler divergence of the pair, that is, the order alpha -> 1 decides. Proof: with t = alpha - 1 and
 w = (t + 1/2)^2, the moment M(t) = E_P exp(t * loss) is an entire function of w of order 1/2 whose zeros are
-all real and negative (shown below), so by Hadamard M = M(0) * product of (1 + w / v_k) with v_k > 0, and log M
-is concave in w. As alpha (alpha - 1) = w - 1/4, every secant from w = 1/4 is at most the tangent there:
+all real and negative (shown below), so by Hadamard M is M(0) times a product of 1 + w / v_k, v_k > 0, and
+log M is concave in w. As alpha (alpha - 1) = w - 1/4, every secant from w = 1/4 is at most the tangent there:
 log M <= alpha (alpha - 1) * KL, which is KL-zCDP. The zeros:
   pure                 M ~ cosh u,                                u = (t + 1/2) epsilon: u = i (k + 1/2) pi.
   Laplace              M ~ cosh u + (epsilon / 2) sinh(u) / u:    u = i v with v cot v = -epsilon / 2, a
                        Sturm-Liouville problem, all v real.
-  discrete Laplace     M ~ 2 cosh(s v) + (1 - r) sinh((s - 1) v) / sinh v, v = u / s, r = exp(-epsilon / s): at
+  discrete Laplace     M ~ 2 cosh(s v) + (1 - r) sinh((s - 1) v) / sinh v, v = u / s, r = e^(-epsilon/s): at
                        v = i pi j / s its sign is (-1)^j for j = 0 .. s, so as a polynomial of degree s in
-                       cosh v it has s roots cos(phi) in (-1, 1), and cosh v - cos(phi) vanishes only on v in iR.
+                       cosh v it has s roots cos(phi) in (-1, 1); cosh v = cos(phi) only on v in iR.
   k categories         M ~ cosh u + g, g = (k - 2) exp(-epsilon / 2) / 2: the same while g <= 1; beyond, a
                        bracketed search over alpha.
 """
@@ -66,8 +66,8 @@ def rho(event: events.Event) -> Fraction | None:
     """The rho of zCDP of the event once its mass of delta is set aside.
 
     Bounded range: epsilon^2 / 8 (Cesar, Rogers 2021): the loss has range epsilon under every tilting, so its
-    cumulant function K, with K(0) = K(1) = 0 under Q, has K'' <= epsilon^2 / 4. Poisson sampling can only lower
-    the divergence of its event (quasi-convexity), and no rho below it holds for Gaussians at large orders.
+    cumulant function K, with K(0) = K(1) = 0 under Q, has K'' <= epsilon^2 / 4. Poisson sampling can only
+    lower the divergence of its event (quasi-convexity), and no rho below it holds for Gaussians at large orders.
     """
     match event:
         case events.ZeroConcentrated():

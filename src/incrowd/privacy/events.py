@@ -8,7 +8,8 @@ answered before, so events of a fixed plan compose by multiplying their pairs (Z
 
 Once released, the meaning of an event NEVER changes: not its name, not its parameters, not its pair. What
 turns out wrong or too weak gets a new name. Parameters are exact rationals; where a mechanism cannot state
-its parameter exactly it states a larger one (a float given here is read as its shortest decimal). An event never holds data, results or names of people.
+its parameter exactly it states a larger one (a float given here is read as its shortest decimal). An event
+never holds data, results or names of people.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class BoundedRange:
 
     The exponential mechanism with weights exp(epsilon u / (2 D)) is one, with exp(epsilon u / D) when the
     utility is monotone (Durfee, Rogers 2019). The event states a family of pairs, one for each t in
-    [0, epsilon]: two outcomes of log-ratio t and t - epsilon; an adversary may choose t after earlier answers.
+    [0, epsilon]: outcomes of log-ratio t and t - epsilon; an adversary may choose t after earlier answers.
     """
 
     name: ClassVar[str] = "bounded-range"

@@ -3,15 +3,17 @@
 delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)   (Balle, Wang 2018, Theorem 8)
 
 The two terms nearly cancel, so they are taken as phi(a) (R(-a) - R(b)) with a = mu/2 - epsilon/mu,
-b = mu/2 + epsilon/mu and the Mills ratio R(x) = Phi(-x)/phi(x), using e^epsilon phi(b) = phi(a). For small mu the
-difference is the integral of -R' = 1 - x R(x) over [-a, b], an interval of length mu.
+b = mu/2 + epsilon/mu and the Mills ratio R(x) = Phi(-x)/phi(x), using e^epsilon phi(b) = phi(a). For small mu
+the difference is the integral of -R' = 1 - x R(x) over [-a, b], an interval of length mu.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
 from incrowd.privacy.amounts import Real, read
@@ -48,9 +50,9 @@ _ROOT = math.sqrt(2 * math.pi)
 
 
 def _mills_array(
-    x: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    values: np.ndarray[tuple[int], np.dtype[np.float64]] = erfcx(x / math.sqrt(2)) * math.sqrt(math.pi / 2)
+    x: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = erfcx(x / math.sqrt(2)) * math.sqrt(math.pi / 2)
     return values
 
 
@@ -82,9 +84,8 @@ def largest_mu(eps: float, target: float) -> float:
     return -_bisect(lambda negative: delta(-negative, eps) <= target, -high, -low)
 
 
-def _bisect(good: object, low: float, high: float) -> float:
+def _bisect(good: Callable[[float], bool], low: float, high: float) -> float:
     """The last float seen for which a monotone test, false at `low` and true at `high`, is true."""
-    assert callable(good)
     for _ in range(200):
         middle = (low + high) / 2
         if not low < middle < high or high - low <= 1e-14 * abs(high):

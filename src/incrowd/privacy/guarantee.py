@@ -25,8 +25,8 @@ from incrowd.privacy.amounts import Real, float_up, units_up
 class Charge:
     """What a guarantee takes from a filter, in whole units (`amounts.UNITS`), each rounded up.
 
-    `epsilon` is None where no pure epsilon holds, `rho` where no rho does, `mu2` (mu squared) where a release is
-    not Gaussian. `epsilon`, `rho` and `mu2` are each sound together with `delta` beside them. Charges add.
+    `epsilon` is None where no pure epsilon holds, `rho` where no rho does, `mu2` (mu squared) where a release
+    is not Gaussian. `epsilon`, `rho` and `mu2` are each sound together with `delta` beside them. Charges add.
     """
 
     epsilon: int | None

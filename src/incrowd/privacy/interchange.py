@@ -32,7 +32,7 @@ def number(value: Fraction | int) -> int | float | str:
 
 def to_plain(event: events.Event) -> dict[str, Any]:
     """One event as a JSON object."""
-    plain: dict[str, Any] = {"event": event.name}
+    plain: dict[str, Any] = {"kind": event.name}
     for field in fields(event):
         value = getattr(event, field.name)
         plain[field.name] = number(value) if isinstance(value, (int, Fraction)) else to_plain(value)
@@ -41,12 +41,12 @@ def to_plain(event: events.Event) -> dict[str, Any]:
 
 def from_plain(plain: object) -> events.Event:
     """The event that `to_plain` wrote."""
-    if not isinstance(plain, dict) or plain.get("event") not in events.EVENTS:
-        name = plain.get("event") if isinstance(plain, dict) else plain
-        raise InvalidInput(f"{name!r} is not a known event; upgrade, or mend the record.")
-    kind = events.EVENTS[plain["event"]]
+    name = plain.get("kind") if isinstance(plain, dict) else None
+    if not isinstance(plain, dict) or not isinstance(name, str) or name not in events.EVENTS:
+        raise InvalidInput(f"{name!r} is not a known kind of event; upgrade, or mend the record.")
+    kind = events.EVENTS[name]
     names = {field.name for field in fields(kind)}
-    given = set(plain) - {"event", "count"}
+    given = set(plain) - {"kind", "count"}
     if given != names:
         raise InvalidInput(f"The event {kind.name!r} needs exactly the fields {', '.join(sorted(names))}.")
     values: dict[str, Any] = {}

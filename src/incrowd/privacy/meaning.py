@@ -46,11 +46,9 @@ def posterior(guarantee: Guarantee, prior: Real, delta: Real = 0.0) -> tuple[flo
     if belief in (0.0, 1.0):
         return belief, belief
     shrink = math.exp(-bound)
-    low = belief * shrink / (belief * shrink + (1 - belief))
-    high = belief / (belief + (1 - belief) * shrink)
-    return max(0.0, low * (1 - 1e-15)), min(
-        1.0, 1 - (1 - high) * (1 - 1e-15) if high > 0.5 else high * (1 + 1e-15)
-    )
+    low = belief * shrink / (belief * shrink + (1 - belief)) * (1 - 1e-15)
+    rest = (1 - belief) * shrink / (belief + (1 - belief) * shrink) * (1 - 1e-15)
+    return low, math.nextafter(1 - rest, 1.0)
 
 
 def posterior_shift(guarantee: Guarantee) -> float:
