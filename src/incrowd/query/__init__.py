@@ -1,0 +1,11 @@
+"""SQL to a bounded plan: pure functions on trees.
+
+This room knows the catalog and the maths of bounding; it knows no engine, no noise and no budget, and reads no row.
+"""
+
+from incrowd.query.plan import Aggregate, Key, Leaf, Measure, Plan
+from incrowd.query.planner import Contribution, bound
+from incrowd.query.sql import Question, parse
+from incrowd.query.typed import Field
+
+__all__ = ["Aggregate", "Contribution", "Field", "Key", "Leaf", "Measure", "Plan", "Question", "bound", "parse"]

@@ -1,0 +1,231 @@
+"""The bounded plan: what is asked of the engine, and how much one unit can move each number of it.
+
+A question has one or more leaves. A leaf is the innermost aggregation over private rows: per group, it asks for
+measures, each an integer sum whose change under adding or removing one unit is bounded in L1 over all groups
+together. Everything above the leaves is SQL over released tables (`outer`) and costs nothing.
+
+How a measure is bounded (design decision 3). Let x_i be the measure's value on row i, clamped, as an integer number of steps,
+and let unit u weigh t_u in all. With cap C,
+
+    y_i = x_i                     where t_u <= C
+          x_i * C div t_u         otherwise, rounded towards zero
+
+- weighed by its own size (SUM, COUNT): t_u = sum |x_i| over the unit's rows, so sum |y_i| <= t_u * C / t_u = C.
+- weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows, |x_i| <= L,
+  so sum |y_i| <= t_u * L * C / t_u = C * L.
+
+A unit's rows depend on no other unit's, so adding or removing it moves the vector of all groups by at most
+that in L1 (and therefore in L2). Replacing a unit is removing one and adding another: twice that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from sqlglot import exp
+
+from incrowd.query.typed import Kind
+
+Level = Literal["row", "pair"]
+Weighing = Literal["own", "rows"]
+STEPS = 30
+"""A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
+WIDEST = 2**40
+"""The most steps a whole-number measure may span before its grid is coarsened."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One bounded sum per group.
+
+    level: `row` sums over rows; `pair` over (unit, group) pairs, each pair's value being `value` summed over its rows and
+    clamped (or 1, for a count of units).
+    present: the rows (pairs) that count. value: None for counting ones.
+    low, high: the bounds the value is clamped into. centre is subtracted after clamping.
+    cap: the most that one unit may weigh: in values (`own`) or in rows (`rows`); None to be chosen privately.
+    """
+
+    name: str
+    level: Level
+    weighing: Weighing
+    present: exp.Expression | None
+    value: exp.Expression | None
+    low: float
+    high: float
+    centre: float = 0.0
+    whole: bool = True
+    cap: float | None = None
+    label: str = ""
+    buckets: int = 0
+    """For a quantile's histogram: the number of equal cells between low and high; 0 for a sum."""
+
+    @property
+    def limit(self) -> float:
+        """The most that one row (or pair) adds, in absolute value."""
+        if self.value is None or self.buckets:
+            return 1.0
+        return max(abs(self.low - self.centre), abs(self.high - self.centre))
+
+    @property
+    def weigh_key(self) -> str:
+        """Measures with the same key are shrunk alike and share one choice of cap."""
+        present = "" if self.present is None else self.present.sql("duckdb")
+        if self.weighing == "rows" or (self.value is None and self.level == "row"):
+            return f"{self.level} rows {present}"
+        value = "" if self.value is None else self.value.sql("duckdb")
+        return f"{self.level} own {self.low} {self.high} {self.centre} {value} {present}"
+
+    @property
+    def sensitivity(self) -> float:
+        """How far one unit moves the vector of all groups, in L1, in values."""
+        assert self.cap is not None
+        return self.cap * self.limit if self.weighing == "rows" else self.cap
+
+    @property
+    def exponent(self) -> int:
+        """The grid: a step is 2^exponent."""
+        if self.buckets or self.value is None:
+            fine = math.ceil(math.log2(max(self.sensitivity, 2.0**-60))) - STEPS
+            return max(min(fine, 0), -STEPS)
+        fine = math.ceil(math.log2(max(self.sensitivity, 2.0**-900))) - STEPS
+        whole = self.whole and float(self.centre).is_integer()
+        if fine > 0 and whole and self.sensitivity <= WIDEST and self.sensitivity * self.limit < 2**61:
+            return 0
+        return fine
+
+    @property
+    def step(self) -> float:
+        """The value of one step (a power of two, so exact)."""
+        return math.ldexp(1.0, self.exponent)
+
+    @property
+    def sensitivity_steps(self) -> int:
+        """The sensitivity in whole steps: what the statement enforces, to the integer."""
+        assert self.cap is not None
+        if self.weighing == "rows":
+            return self.rows_cap * self.limit_steps
+        return self.cap_steps
+
+    @property
+    def limit_steps(self) -> int:
+        """The most steps of one row's value: clamping and rounding to the grid are done with this bound."""
+        return math.ceil(math.ldexp(self.limit, -self.exponent))
+
+    @property
+    def rows_cap(self) -> int:
+        """The cap in rows, for measures that are weighed by rows."""
+        assert self.cap is not None
+        return max(1, math.floor(self.cap))
+
+    @property
+    def cap_steps(self) -> int:
+        """The cap in steps, for measures that are weighed by their own size."""
+        assert self.cap is not None
+        return max(1, math.floor(math.ldexp(self.cap, -self.exponent)))
+
+    def capped(self, cap: float) -> Measure:
+        """The same measure with its cap; no single value needs to be larger than what the unit may weigh."""
+        if self.weighing == "own" and self.value is not None:
+            low, high = (min(max(end, -cap), cap) for end in (self.low, self.high))
+            return replace(self, cap=cap, low=low, high=high)
+        return replace(self, cap=cap)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One GROUP BY expression. `domain` is SQL over public things that yields every value, or None if private."""
+
+    name: str
+    sql: exp.Expression
+    kind: Kind
+    domain: str | None = None
+    label: str = ""
+
+
+AggregateKind = Literal["count", "sum", "avg", "var", "covar", "corr", "quantile"]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One released column: an estimate computed from measures, free of further cost."""
+
+    name: str
+    kind: AggregateKind
+    label: str
+    measures: tuple[str, ...]
+    quantiles: tuple[float, ...] = ()
+    sample: bool = False
+    """Divide by n - 1 (VAR_SAMP and its family)."""
+    root: bool = False
+    """STDDEV: the square root."""
+    whole: bool = False
+    """Comes back as an integer."""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The innermost aggregation over private rows: rows, keys, measures, and the columns they become."""
+
+    rows: exp.Select
+    """Yields the unit's columns u0.., the keys' k0.., and every column that measures speak of."""
+    units: tuple[str, ...]
+    """The names of the unit's columns in `rows`; empty where each row is its own unit."""
+    materialize: bool
+    keys: tuple[Key, ...]
+    measures: Mapping[str, Measure]
+    aggregates: tuple[Aggregate, ...]
+    distance: int
+    """1 for add-remove, 2 where a unit may be replaced."""
+    tables: tuple[str, ...]
+    max_groups: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def public(self) -> bool:
+        """Whether every key is public."""
+        return all(key.domain is not None for key in self.keys)
+
+    def with_caps(self, caps: Mapping[str, float]) -> Leaf:
+        """The leaf with caps put in, by weigh key."""
+        measures = {
+            name: each if each.cap is not None else each.capped(caps[each.weigh_key])
+            for name, each in self.measures.items()
+        }
+        return replace(self, measures=measures)
+
+    @property
+    def uncapped(self) -> dict[str, Measure]:
+        """One measure for each weigh key whose cap is still to be chosen."""
+        found: dict[str, Measure] = {}
+        for each in self.measures.values():
+            if each.cap is None:
+                found.setdefault(each.weigh_key, each)
+        return found
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A question, bounded: its leaves, and the SQL over them (tables released_0, released_1, ...)."""
+
+    leaves: tuple[Leaf, ...]
+    outer: exp.Query
+    options: Mapping[str, float] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """The question, whatever its spelling: what the ledger knows it by."""
+        parts = [self.outer.sql("duckdb")]
+        for leaf in self.leaves:
+            parts.append(leaf.rows.sql("duckdb"))
+            parts.extend(f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}" for each in leaf.aggregates)
+            parts.extend(f"{key.name} {key.domain}" for key in leaf.keys)
+            parts.extend(
+                f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} {each.centre} {each.cap} {each.buckets}"
+                for each in leaf.measures.values()
+            )
+        return "\n".join(parts)
