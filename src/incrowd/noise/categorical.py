@@ -8,16 +8,20 @@ w_i exactly, and an undecided comparison needs one exponential in exact arithmet
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import accumulate
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.arguments import Parameter, Real, Size, as_float, draws, parameter
-from incrowd.noise.compare import below
+from incrowd.noise.arguments import Parameter, Real, Size, as_float, draws, parameter, single
+from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds
 from incrowd.noise.source import SYSTEM, Source
 from incrowd.noise.uniform import draw_below
@@ -48,6 +52,10 @@ def categorical(
     >>> categorical([0, 0, 10**6])
     2
     """
+    if size is None and isinstance(utilities, list | tuple) and 0 < len(utilities) <= _SHORT:
+        one = single(rate, "rate")
+        if one is not None and (gaps := _plain_gaps(utilities, one)) is not None:
+            return _draw_one(utilities, one, gaps, source or SYSTEM)
     values = parameter(utilities, "utility")
     if values.shape is None or len(values.shape) > 2 or values.shape[-1] == 0:
         raise InvalidInput(
@@ -66,6 +74,48 @@ def categorical(
     count, shape = draws(size)
     result = weights.many(count, source or SYSTEM)
     return int(result[0]) if shape is None else result.reshape(shape)
+
+
+_SHORT = 24
+"""Up to so many candidates a single draw is quicker without arrays."""
+
+
+def _plain_gaps(utilities: Sequence[Any], rate: Fraction) -> list[float] | None:
+    """Return rate (best - utility) with the error of `_distances`, for plain floats or plain ints; else None."""
+    kinds = set(map(type, utilities))
+    speed = as_float(abs(rate))
+    plain = kinds == {int} or (kinds == {float} and all(map(math.isfinite, utilities)))
+    if not plain or not 2.0**-900 < speed < 2.0**900:
+        return None
+    best = max(utilities) if rate > 0 else min(utilities)
+    try:
+        return [abs(best - utility) * speed for utility in utilities]
+    except OverflowError:  # integers beyond all floats
+        return None
+
+
+def _draw_one(utilities: Sequence[Any], rate: Fraction, gaps: list[float], source: Source) -> int:
+    """Return one index as `_Weights` does, with the same bounds."""
+    k = 61 - len(gaps).bit_length()
+    weights = [math.exp(-min(x, 700.0)) * 2.0**k for x in gaps]
+    above = [math.floor(weight * (1 + 2.0**-39)) + 1 for weight in weights]
+    steps = list(accumulate(above))
+    total = np.array([steps[-1]], dtype=np.uint64)
+
+    def exact(i: int, bits: int) -> tuple[int, int]:
+        best = Fraction(max(utilities) if rate > 0 else min(utilities))
+        return _keep_bounds(rate * (best - Fraction(utilities[i])), k, above[i], bits)
+
+    while True:
+        i = bisect_right(steps, int(draw_below(total, 1, source)[0]))
+        if below_one(weights[i] / above[i], 2.0**-39, partial(exact, i), source):
+            return i
+
+
+def _keep_bounds(x: Fraction, k: int, above: int, bits: int) -> tuple[int, int]:
+    """Bounds on 2^bits exp(-x) 2^k / above."""
+    lo, hi = exp_bounds(x, bits + k)
+    return lo // above, -(-hi // above)
 
 
 class _Weights:
@@ -121,13 +171,7 @@ class _Weights:
         def exact(i: int) -> Bounds:
             r, c = int(row[i]), int(index[i])
             x = self._rate * (self._best[r] - self._values.exact(r * self._columns + c))
-            above = int(self._above[r, c])
-
-            def bounds(bits: int) -> tuple[int, int]:
-                lo, hi = exp_bounds(x, bits + self._k)
-                return lo // above, -(-hi // above)
-
-            return bounds
+            return partial(_keep_bounds, x, self._k, int(self._above[r, c]))
 
         return below(self._keep[row, index], 2.0**-39, exact, source)
 

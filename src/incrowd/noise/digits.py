@@ -27,6 +27,7 @@ from incrowd.noise.table import Table
 
 _BASE_BITS = 8
 _TOP_SCALE = 32
+_CEILING = 2**62
 _CHUNK = 1 << 16
 """Draws made at a time: what a chunk touches stays in the processor's cache."""
 
@@ -143,12 +144,16 @@ class DigitTables:
         value = self.top.draw(count, source)
         if not self.digits:
             return value
+        shift = _BASE_BITS * len(self.digits)
+        # saturation: beyond these the draw is past 2^62 whatever its digits
+        np.clip(value, -1 - (_CEILING >> shift), _CEILING >> shift, out=value)
         # the complement of h B + low has the complement of h above and that of low below
         sign = value >> 63
-        value <<= _BASE_BITS * len(self.digits)
+        value <<= shift
         for j, digit in enumerate(self.digits):
             value ^= digit.draw(count, source) << (_BASE_BITS * j)
-        return value ^ (sign & ((1 << _BASE_BITS * len(self.digits)) - 1))
+        value ^= sign & ((1 << shift) - 1)
+        return np.clip(value, -1 - _CEILING, _CEILING, out=value)
 
 
 @lru_cache(maxsize=32)

@@ -3,7 +3,7 @@
 By rejection from the discrete Laplace law (Canonne, Kamath, Steinke 2020, algorithm 3): with
 t = floor(sigma) + 1 and Y discrete Laplace of scale t, keep Y with probability
 exp(-(|Y| - sigma^2/t)^2 / (2 sigma^2)). The product of that and exp(-|y|/t) is exp(-y^2 / (2 sigma^2)) times
-a constant.
+a constant. Long arrays with one sigma use tables instead. Saturation is as for the discrete Laplace law.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.noise import inversion
 from incrowd.noise.arguments import (
     Parameter,
     Real,
@@ -30,7 +31,8 @@ from incrowd.noise.arguments import (
 )
 from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds
-from incrowd.noise.laplace import draw_laplace, laplace_one
+from incrowd.noise.gaussian_table import gaussian_table
+from incrowd.noise.laplace import LONG
 from incrowd.noise.source import SYSTEM, Source
 
 
@@ -65,7 +67,7 @@ def _draw_one(sigma: Fraction, source: Source) -> int:
     t = int(sigma) + 1
     scale, approx = Fraction(t), float(t)
     while True:
-        y = laplace_one(scale, approx, source)
+        y = inversion.laplace_one(scale, approx, source)
         z = min(abs(y) / s - s / approx, 64.0)
         # the error bound is that of `_accept`
         if below_one(math.exp(-0.5 * z * z), 2.0**-48, partial(_bounds, sigma, t, y), source):
@@ -79,27 +81,20 @@ def _bounds(sigma: Fraction, t: int, y: int, bits: int) -> tuple[int, int]:
 
 
 def _draw(sigma: Parameter, count: int, source: Source) -> NDArray[np.int64]:
+    if sigma.shape is None and count >= LONG:
+        return gaussian_table(sigma.exact(0)).draw(count, source)
     result = np.empty(count, dtype=np.int64)
     pending = np.arange(count)
-    single = sigma.shape is None
-    floor = _floor(sigma)
-    while pending.size:
-        # at least 0.46 of all candidates are kept; with one sigma any kept candidate may fill any gap
-        want = pending.size * 3 // 2 + 8 if single else pending.size
-        where = pending[:1] if single else pending
-        t = floor + 1 if single else floor[pending] + 1
+    above = _floor(sigma) + 1
+    while pending.size:  # at least 0.46 of all candidates are kept
+        t = above if sigma.shape is None else above[pending]
         scale = Parameter(
-            t.astype(np.float64), None if single else t.shape, Fraction(int(t[0])) if single else t
+            t.astype(np.float64), sigma.shape, Fraction(int(t[0])) if sigma.shape is None else t
         )
-        y = draw_laplace(scale, want, source)
-        keep = _accept(sigma, where, y, t, source)
-        if single:
-            kept = y[keep][: pending.size]
-            result[pending[: kept.size]] = kept
-            pending = pending[kept.size :]
-        else:
-            result[pending[keep]] = y[keep]
-            pending = pending[~keep]
+        y = inversion.laplace(scale, pending.size, source)
+        keep = _accept(sigma, pending, y, t, source)
+        result[pending[keep]] = y[keep]
+        pending = pending[~keep]
     return result
 
 

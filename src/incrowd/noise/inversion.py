@@ -1,14 +1,15 @@
-"""Geometric draws by inversion: any scale, one for each element if need be, and nothing to prepare.
+"""Geometric and discrete Laplace draws by inversion: any scale, or one for each element; nothing to prepare.
 
 For U uniform in (0, 1), G = floor(-b ln U) has P(G >= k) = P(U <= exp(-k/b)) = exp(-k/b). A float64
 evaluation with a proven error bound gives the floor unless the bound straddles an integer; then integer
-arithmetic decides with further bits of the same U.
+arithmetic decides with further bits of the same U. A discrete Laplace draw is G or its complement -1 - G.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ def geometric(scale: Parameter, count: int, source: Source) -> NDArray[np.int64]
     proportional to exp(-l/b) on 0 <= l < 2^s. L is a uniform number kept with probability
     exp(-l/b) >= exp(-2^-20), else redrawn.
 
-    The largest values saturate near 2^62: post-processing, and of probability below exp(-4000).
+    Values saturate at 2^62: min(G, 2^62) is returned, which differs from G with probability below exp(-4000).
     """
     approx = scale.approx
     if approx.max(initial=0.0) <= 2.0**_DIRECT:
@@ -39,7 +40,40 @@ def geometric(scale: Parameter, count: int, source: Source) -> NDArray[np.int64]
     shift = np.maximum(np.frexp(approx)[1].astype(np.int64) - _DIRECT, 0)
     high = _invert(np.ldexp(approx, -shift), scale, shift, count, source)
     np.minimum(high, _CEILING >> shift, out=high)
-    return (high << shift) + _low_bits(scale, shift, count, source)
+    high <<= shift
+    high += _low_bits(scale, shift, count, source)
+    return np.minimum(high, _CEILING, out=high)
+
+
+def laplace(scale: Parameter, count: int, source: Source) -> NDArray[np.int64]:
+    """Return `count` discrete Laplace draws: G with probability 1/(1 + q), else -1 - G, q = exp(-1/scale).
+
+    Both sides have P(X = x) = (1 - q)/(1 + q) q^|x|, for q/(1 + q) (1 - q) q^g is that at x = -1 - g.
+    Error bound of p = q/(1 + q): 1/b has a relative error below 3e, and y exp(-y) < 0.37; exp and the
+    division add at most 18e; all is below 32e. Scales below 2^-1000 are raised to it: p is below 2^-1000
+    for both.
+    """
+    negative = below(
+        np.broadcast_to(_negative(np.maximum(scale.approx, 2.0**-1000)), count),
+        2.0**-48,
+        lambda i: partial(_negative_bounds, scale.exact(i)),
+        source,
+    )
+    result = geometric(scale, count, source)
+    result ^= -negative.astype(np.int64)
+    return result
+
+
+def _negative(scale: NDArray[np.float64]) -> NDArray[np.float64]:
+    q = np.exp(-np.minimum(1.0 / scale, 700.0))
+    return q / (1.0 + q)
+
+
+def _negative_bounds(scale: Fraction, bits: int) -> tuple[int, int]:
+    """Bounds on 2^bits q/(1 + q), which grows with q = exp(-1/scale)."""
+    lo, hi = exp_bounds(1 / scale, bits)
+    one = 1 << bits
+    return (lo << bits) // (one + lo), -(-(hi << bits) // (one + hi))
 
 
 def _invert(
@@ -97,7 +131,15 @@ def geometric_one(scale: Fraction, approx: float, source: Source) -> int:
     while True:
         low = int(source.words(1, np.uint64)[0]) & ((1 << shift) - 1)
         if below_one(math.exp(-low / approx), 2.0**-48, _keep_bounds(low, scale), source):
-            return (min(high, _CEILING >> shift) << shift) + low
+            return min((high << shift) + low, _CEILING)
+
+
+def laplace_one(scale: Fraction, approx: float, source: Source) -> int:
+    """Return one draw as `laplace` does, with the same bounds; `approx` is the scale as a float."""
+    q = math.exp(-min(1.0 / max(approx, 2.0**-1000), 700.0))
+    negative = below_one(q / (1.0 + q), 2.0**-48, partial(_negative_bounds, scale), source)
+    magnitude = geometric_one(scale, approx, source)
+    return ~magnitude if negative else magnitude
 
 
 def _keep_bounds(low: int, scale: Fraction) -> Bounds:

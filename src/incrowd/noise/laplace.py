@@ -3,11 +3,14 @@
 Two routes give the same exact law. Long arrays with one scale use the digit tables; short ones and
 per-element scales use inversion, for which nothing is prepared. Floating-point noise would break every
 guarantee built on it (Mironov 2012); nothing here is rounded.
+
+Draws saturate where 64 bits end: what is returned is the exact draw clamped to -2^62 - 1 .. 2^62, which
+alters it with probability below exp(-4000) at the largest scale allowed. Where value + noise is itself
+clamped to at most 2^61 in magnitude, for values no larger than that, this is post-processing.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import overload
 
 import numpy as np
@@ -28,7 +31,7 @@ from incrowd.noise.arguments import (
 )
 from incrowd.noise.source import SYSTEM, Source
 
-_LONG = 1 << 15
+LONG = 1 << 15
 """From this many draws on, tables are worth making (they cost a few milliseconds, once for each scale)."""
 
 
@@ -53,7 +56,7 @@ def discrete_laplace(
     dtype('int64')
     """
     if size is None and (one := single_scale(scale)) is not None:
-        return laplace_one(one, as_float(one), source or SYSTEM)
+        return inversion.laplace_one(one, as_float(one), source or SYSTEM)
     parameter = scale_parameter(scale)
     count, shape = draws(size, parameter.shape)
     return draw_laplace(parameter, count, source or SYSTEM).reshape(shape)
@@ -73,7 +76,7 @@ def geometric(
         return inversion.geometric_one(one, as_float(one), source or SYSTEM)
     parameter = scale_parameter(scale)
     count, shape = draws(size, parameter.shape)
-    if parameter.shape is None and count >= _LONG:
+    if parameter.shape is None and count >= LONG:
         # X is G or its complement, so folding the complements back leaves G
         result = digits.tables(parameter.exact(0)).laplace(count, source or SYSTEM)
         result ^= result >> 63
@@ -84,21 +87,6 @@ def geometric(
 
 def draw_laplace(scale: Parameter, count: int, source: Source) -> NDArray[np.int64]:
     """Return `count` draws by whichever route is quicker."""
-    if scale.shape is None and count >= _LONG:
+    if scale.shape is None and count >= LONG:
         return digits.tables(scale.exact(0)).laplace(count, source)
-    return laplace_by_inversion(scale, count, source)
-
-
-def laplace_by_inversion(scale: Parameter, count: int, source: Source) -> NDArray[np.int64]:
-    """Return `count` draws as differences of two geometric ones.
-
-    P(G - G' = x) = sum over k >= 0 of (1 - q) q^(|x| + k) (1 - q) q^k = (1 - q)/(1 + q) q^|x|.
-    """
-    difference = inversion.geometric(scale, count, source)
-    difference -= inversion.geometric(scale, count, source)
-    return difference
-
-
-def laplace_one(scale: Fraction, approx: float, source: Source) -> int:
-    """Return one draw, as above; `approx` is the scale as a float."""
-    return inversion.geometric_one(scale, approx, source) - inversion.geometric_one(scale, approx, source)
+    return inversion.laplace(scale, count, source)

@@ -26,7 +26,7 @@ def discrete_laplace_pmf(x: Points, scale: Real) -> Any:
     """
     b = _scale(scale)
     with np.errstate(over="ignore", under="ignore"):
-        return math.tanh(0.5 / b) * np.exp(-np.abs(np.asarray(x, dtype=np.float64)) / b)
+        return _plain(math.tanh(0.5 / b) * np.exp(-np.abs(np.asarray(x, dtype=np.float64)) / b))
 
 
 def discrete_laplace_sf(k: Points, scale: Real) -> Any:
@@ -37,7 +37,7 @@ def discrete_laplace_sf(k: Points, scale: Real) -> Any:
     far = np.where(at >= 0, at, -1 - at)
     with np.errstate(over="ignore", under="ignore"):
         tail = np.exp(-(far + 1) / b) / (1 + math.exp(-min(1 / b, 800.0)))
-    return np.where(at >= 0, tail, 1 - tail)[()]
+    return _plain(np.where(at >= 0, tail, 1 - tail))
 
 
 def discrete_gaussian_pmf(x: Points, sigma: Real) -> Any:
@@ -48,7 +48,7 @@ def discrete_gaussian_pmf(x: Points, sigma: Real) -> Any:
     """
     s = _scale(sigma)
     with np.errstate(over="ignore", under="ignore"):
-        return np.exp(-0.5 * (np.asarray(x, dtype=np.float64) / s) ** 2) / _theta(s)
+        return _plain(np.exp(-0.5 * (np.asarray(x, dtype=np.float64) / s) ** 2) / _theta(s))
 
 
 def discrete_gaussian_sf(k: Points, sigma: Real) -> Any:
@@ -61,10 +61,14 @@ def discrete_gaussian_sf(k: Points, sigma: Real) -> Any:
     at = np.asarray(k, dtype=np.float64)
     far = np.where(at >= 0, at, -1 - at)
     tail = _tail_by_sum(far, s) if s < _SMOOTH else _tail_by_integral(far, s)
-    return np.where(at >= 0, tail, 1 - tail)[()]
+    return _plain(np.where(at >= 0, tail, 1 - tail))
 
 
 _SMOOTH = 512.0
+
+
+def _plain(values: Any) -> Any:
+    return float(values) if np.ndim(values) == 0 else values
 
 
 def _scale(scale: Real) -> float:
