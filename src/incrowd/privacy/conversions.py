@@ -67,7 +67,8 @@ def rho(event: events.Event) -> Fraction | None:
 
     Bounded range: epsilon^2 / 8 (Cesar, Rogers 2021): the loss has range epsilon under every tilting, so its
     cumulant function K, with K(0) = K(1) = 0 under Q, has K'' <= epsilon^2 / 4. Poisson sampling can only
-    lower the divergence of its event (quasi-convexity), and no rho below it holds for Gaussians at large orders.
+    lower the divergence of its event (quasi-convexity), and no rho below it holds for Gaussians at large
+    orders.
     """
     match event:
         case events.ZeroConcentrated():

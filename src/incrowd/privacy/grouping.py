@@ -1,10 +1,11 @@
 """One event into another: what it says of k units together, and of a Poisson sample.
 
-Proofs are by chains of neighbours. Any pure event: k steps of epsilon are `DiscreteLaplace(k epsilon, k)` (see
-there). Laplace and Gaussian noise: the sensitivity of k units is k times that of one. zCDP: k^2 rho (Bun,
-Steinke 2016, Prop. 27). Approximate: (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta). Bounded
-range: ranges of log-ratios add. Poisson sampling: some unit of the group is in the sample with probability
-1 - (1 - q)^k; given that, by joint convexity over who is, the pair is no worse than the group's on all data.
+Proofs are by chains of neighbours. Any pure event: k steps of epsilon are `DiscreteLaplace(k epsilon, k)`
+(see there). Laplace and Gaussian noise: the sensitivity of k units is k times that of one. zCDP: k^2 rho
+(Bun, Steinke 2016, Prop. 27). Approximate: (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta).
+Bounded range: ranges of log-ratios add. Poisson sampling: some unit of the group is in the sample with
+probability 1 - (1 - q)^k; given that, by joint convexity over who is, the pair is no worse than the group's
+on all data.
 """
 
 from __future__ import annotations

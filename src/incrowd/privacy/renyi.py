@@ -12,11 +12,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from incrowd.privacy import conversions, events, transforms
+from incrowd.privacy.transforms import Floats
 
-Floats = NDArray[np.float64]
 Cumulant = Callable[[Floats], Floats]
 """K as a function of an array of c."""
 

@@ -14,18 +14,10 @@ from numpy.typing import NDArray
 
 from incrowd.privacy import events
 
-Values = NDArray[Any]
-"""Float or complex values at the nodes."""
-
-ClosedForm = (
-    events.Pure
-    | events.Approximate
-    | events.Gaussian
-    | events.Laplace
-    | events.DiscreteLaplace
-    | events.RandomizedResponse
-)
-"""Events whose moments this module knows."""
+Floats = NDArray[np.floating[Any]]
+Values = NDArray[np.complexfloating[Any, Any]]
+Numbers = NDArray[Any]
+"""Floats or complex values at the nodes."""
 
 
 def bounded_part(event: events.Event) -> tuple[float, str, int] | None:
@@ -43,7 +35,7 @@ def bounded_part(event: events.Event) -> tuple[float, str, int] | None:
             return None
 
 
-def reduced_moment(epsilon: float, family: str, size: int, t: Values) -> Values:
+def reduced_moment(epsilon: float, family: str, size: int, t: Numbers) -> Numbers:
     """M(t) / exp(t * epsilon) for a bounded loss.
 
     chain of s steps, x = epsilon / s, r = e^-x:
@@ -56,17 +48,17 @@ def reduced_moment(epsilon: float, family: str, size: int, t: Values) -> Values:
     if family == "categories":
         turn = np.exp(-t * epsilon)
         low = np.exp(-epsilon)
-        share: Values = (1 + low * ((size - 2) * turn + turn * turn)) / (1 + low * (size - 1))
+        share: Numbers = (1 + low * ((size - 2) * turn + turn * turn)) / (1 + low * (size - 1))
         return share
     end = np.exp(-(2 * t + 1) * epsilon)
     if family == "laplace":
-        laplace: Values = (1 + end + (1 - end) / (2 * t + 1)) / 2
+        laplace: Numbers = (1 + end + (1 - end) / (2 * t + 1)) / 2
         return laplace
     step = epsilon / size
     if size == 1:
-        plain: Values = (1 + end) / (1 + np.exp(-step))
+        plain: Numbers = (1 + end) / (1 + np.exp(-step))
         return plain
     turn = np.exp(-(2 * t + 1) * step)
     inner = -np.expm1(-step) * (turn - end) / -np.expm1(-(2 * t + 1) * step)
-    chain: Values = (1 + end + inner) / (1 + np.exp(-step))
+    chain: Numbers = (1 + end + inner) / (1 + np.exp(-step))
     return chain
