@@ -1,0 +1,32 @@
+"""Charges as the ledger writes them: whole numbers as decimal text, which no reader of JSON rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from incrowd.errors import LedgerError
+from incrowd.privacy import Charge
+
+FIELDS = ("epsilon", "rho", "delta", "mu2")
+
+
+def charge_to_text(charge: Charge) -> dict[str, str | None]:
+    """The charge as JSON values; None where the currency does not apply."""
+    values = ((name, getattr(charge, name)) for name in FIELDS)
+    return {name: None if value is None else str(value) for name, value in values}
+
+
+def charge_from_text(content: Mapping[str, str | None]) -> Charge:
+    """The charge that `charge_to_text` wrote."""
+    if set(content) != set(FIELDS):
+        raise LedgerError("A charge in the ledger cannot be read; run incrowd ledger verify.")
+    try:
+        return Charge.from_dict({name: None if text is None else int(text) for name, text in content.items()})
+    except (ValueError, TypeError):
+        raise LedgerError("A charge in the ledger cannot be read; run incrowd ledger verify.") from None
+
+
+def covers(paid: Charge, cost: Charge) -> bool:
+    """Whether `paid` is at least `cost` in every currency; none at all counts as beyond any number."""
+    pairs = ((getattr(paid, name), getattr(cost, name)) for name in FIELDS)
+    return all(had is None or (due is not None and had >= due) for had, due in pairs)

@@ -1,0 +1,97 @@
+"""The ledger's tables, the same on every database.
+
+Amounts are whole numbers of any size and therefore kept as decimal text; no database does arithmetic on them.
+Entries and answers are append-only: the database itself refuses to change or delete them, against accidents;
+against intent there is the chain.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    event,
+)
+
+VERSION = 1
+"""The stored format. A ledger written by a newer version is refused, never guessed at."""
+
+metadata = MetaData()
+_NUMBER = BigInteger().with_variant(Integer(), "sqlite")  # there an INTEGER key is the row itself
+
+head = Table(
+    "incrowd_head",
+    metadata,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("version", Integer, nullable=False),
+    Column("ledger", Text, nullable=False),
+    Column("seq", _NUMBER, nullable=False),
+    Column("hash", Text, nullable=False),
+    # The latest day seen, so that a clock set back does not open a spent day again.
+    Column("day", Text, nullable=False),
+    # The caps that the last budget entry states, as a hash.
+    Column("caps", Text, nullable=False),
+)
+
+entries = Table(
+    "incrowd_entries",
+    metadata,
+    Column("seq", _NUMBER, primary_key=True, autoincrement=False),
+    Column("at", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("analyst", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("data_version", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+sums = Table(
+    "incrowd_sums",
+    metadata,
+    Column("cap", Text, primary_key=True),
+    Column("day", Text, nullable=False),
+    Column("spent", Text, nullable=False),
+)
+
+answers = Table(
+    "incrowd_answers",
+    metadata,
+    Column("seq", _NUMBER, primary_key=True, autoincrement=False),
+    Column("reservation", _NUMBER, nullable=False, unique=True),
+    Column("analyst", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("data_version", Text, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Index("incrowd_answers_by_question", "question", "data_version"),
+)
+
+
+def _when_created(table: Table, dialect: str, statement: str) -> None:
+    ddl = DDL(statement)  # type: ignore[no-untyped-call]
+    event.listen(table, "after_create", ddl.execute_if(dialect=dialect))
+
+
+def _append_only(table: Table) -> None:
+    name, refusal = table.name, f"{table.name} is append-only"
+    for action in ("UPDATE", "DELETE"):
+        trigger = f"CREATE TRIGGER {name}_no_{action.lower()} BEFORE {action} ON {name}"
+        _when_created(table, "sqlite", f"{trigger} BEGIN SELECT RAISE(ABORT, '{refusal}'); END")
+    body = f"BEGIN RAISE EXCEPTION '{refusal}'; END"
+    function = f"CREATE OR REPLACE FUNCTION {name}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+    trigger = f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name}"
+    _when_created(table, "postgresql", function)
+    _when_created(table, "postgresql", f"{trigger} FOR EACH STATEMENT EXECUTE FUNCTION {name}_refuse()")
+
+
+_append_only(entries)
+_append_only(answers)

@@ -1,0 +1,271 @@
+"""How the ledger reaches its database: durable commits, one writer at a time, errors in plain words.
+
+SQLite runs in WAL mode with synchronous FULL, so a commit that returned has reached the disk; a writer takes
+the lock when its transaction begins, so what it read cannot change before it writes. PostgreSQL gets the same
+from a lock on the head's row, which every writer takes first. Nothing here knows what an entry means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import StaticPool
+
+from incrowd.curator.ledger import schema
+from incrowd.errors import LedgerError
+
+PATIENCE = 300.0
+"""Seconds that a writer waits for its turn. Waiting is cheap; a refusal that is no refusal is not."""
+
+Founding = Callable[[Connection], None]
+_MEMORY = "in memory"
+_CREATION_LOCK = 0x1C20D  # any fixed number: the key of PostgreSQL's advisory lock while tables are made
+
+
+class Store:
+    """A database with the ledger's tables in it."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        self.engine = engine
+        self.name = name
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._file = Path(name) if self.is_sqlite and name != _MEMORY else None
+        self._inode: tuple[int, int] | None = None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether the database is a SQLite file or in memory."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that holds the write lock from its beginning and is on disk when this returns."""
+        # Threads queue here: SQLite's own waiting is polling, and an in-memory ledger has one connection.
+        with self._own_process(), self._lock, self._transaction(incrowd_write=True) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that sees one state of the ledger throughout."""
+        shared = isinstance(self.engine.pool, StaticPool)
+        turn = self._lock if shared else contextlib.nullcontext()
+        options: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        with self._own_process(), turn, self._transaction(incrowd_write=False, **options) as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def _transaction(self, **options: Any) -> Iterator[Connection]:
+        with self._plain_words(), self.engine.connect() as connection:
+            connection.execution_options(**options)
+            with connection.begin():
+                yield connection
+
+    @contextlib.contextmanager
+    def _own_process(self) -> Iterator[None]:
+        # A connection must not be used on both sides of a fork; the child forgets its parent's.
+        if self._pid != os.getpid():
+            if isinstance(self.engine.pool, StaticPool):
+                raise LedgerError("A ledger in memory cannot be shared with another process; give it a file.")
+            self.engine.dispose(close=False)
+            self._lock = threading.RLock()
+            self._pid = os.getpid()
+        if self._inode is not None and _inode(self._file) != self._inode:
+            raise LedgerError(
+                f"The ledger {self.name} was moved, deleted or replaced while in use, so what is written "
+                "would be lost and nothing can be asked; bring it back and open it again."
+            )
+        yield
+
+    def hold_on(self) -> None:
+        """Remember which file was opened. A process would go on writing a deleted one, and lose the spend."""
+        self._inode = _inode(self._file)
+
+    @contextlib.contextmanager
+    def _plain_words(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, sqlite3.Error) as error:
+            raise LedgerError(self._sentence(error)) from error
+
+    def _sentence(self, error: Exception) -> str:
+        said = str(getattr(error, "orig", None) or error).strip().splitlines()[0].lower()
+        for words, meaning in _MEANINGS.items():
+            if words in said:
+                return f"The ledger {self.name} {meaning}."
+        return f"The ledger {self.name} failed ({said.rstrip('.')}); nothing can be asked until it is mended."
+
+    def close(self) -> None:
+        """Let go of the database's connections."""
+        self.engine.dispose()
+
+
+_MEANINGS = {
+    "file is not a database": "is not a ledger but some other file; name another path",
+    "malformed": "is damaged; restore it from a copy, and never start an empty one in its place",
+    "unable to open": "cannot be opened; its folder must exist and be writable",
+    "readonly": "cannot be written; give the curator the right to write the file and its folder",
+    "read-only": "cannot be written; give the curator the right to write the file and its folder",
+    "permission denied": "cannot be written; give the curator's role the right to write its tables",
+    "locked": "stayed locked by another process; end that process and ask again",
+    "full": "could not be written, since the disk is full; make room and ask again",
+    "connection refused": "cannot be reached; start its server",
+    "no such table": "lacks a table; restore it from a copy",
+}
+
+
+def _inode(file: Path | None) -> tuple[int, int] | None:
+    if file is None:
+        return None
+    try:
+        state = file.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
+
+
+def connect(where: str | Path | None, found: Founding | None = None) -> Store:
+    """The store at a path or URL; in memory, for a session, where it is None.
+
+    `found` writes the first rows of a new ledger, within the transaction that makes its tables; without it a
+    ledger that is not there is an error.
+    """
+    if where is None:
+        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        return _ready(Store(engine, _MEMORY), found)
+    url = _url(where)
+    if url.get_backend_name() == "sqlite":
+        file = Path(url.database or "")
+        if found is None and not file.exists():
+            raise LedgerError(f"There is no ledger at {file}.")
+        if file.is_dir():
+            raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
+        if not file.parent.is_dir():
+            raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
+        return _ready(Store(create_engine(url, connect_args={"timeout": PATIENCE}), str(file)), found)
+    name = url.render_as_string(hide_password=True)
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise LedgerError(f"The ledger {name} needs a driver; run pip install 'incrowd[postgres]'.") from None
+    return _ready(Store(engine, name), found)
+
+
+def _url(where: str | Path) -> URL:
+    if isinstance(where, Path) or "://" not in where:
+        return URL.create("sqlite", database=str(Path(where).absolute()))
+    try:
+        url = make_url(where)
+        if url.drivername in ("postgresql", "postgres"):
+            url = url.set(drivername="postgresql+psycopg")
+        url.get_dialect()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise LedgerError("The ledger's URL is not understood; write postgresql://host/database.") from None
+    if url.get_backend_name() not in ("sqlite", "postgresql"):
+        raise LedgerError(
+            "The ledger is kept in SQLite or PostgreSQL; write a path or postgresql://host/database."
+        )
+    if url.get_backend_name() == "sqlite" and not url.database:
+        raise LedgerError("The ledger's URL names no file; write sqlite:///path/to/file, or just the path.")
+    return url
+
+
+def _ready(store: Store, found: Founding | None) -> Store:
+    """Check that the database is a ledger; make it one if it is empty and may be."""
+    try:
+        _prepare_connections(store)
+        # Somebody else's database must not be touched, so look before the first write.
+        with store.reading() as connection:
+            exists = _is_ledger(store, connection)
+        if not exists and found is None:
+            raise LedgerError(f"There is no ledger at {store.name}.")
+        if store.is_sqlite and store.name != _MEMORY:
+            _write_ahead(store)
+        if not exists and found is not None:
+            with store.writing() as connection:
+                if not store.is_sqlite:
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+                if not _is_ledger(store, connection):  # another process may have been first
+                    schema.metadata.create_all(connection)
+                    found(connection)
+    except LedgerError:
+        store.close()
+        raise
+    store.hold_on()
+    return store
+
+
+def _is_ledger(store: Store, connection: Connection) -> bool:
+    """Whether the tables are there; LedgerError where something else is."""
+    present = set(inspect(connection).get_table_names())
+    ours = {table.name for table in schema.metadata.sorted_tables}
+    if schema.head.name not in present:
+        if ours & present or (present and store.is_sqlite):
+            raise LedgerError(f"The database {store.name} is not a ledger; name another path.")
+        return False
+    version = connection.scalar(select(schema.head.c.version))
+    if version is not None and version > schema.VERSION:
+        raise LedgerError(
+            f"The ledger {store.name} was written by a newer Incrowd (format {version}, this one knows "
+            f"{schema.VERSION}); upgrade Incrowd."
+        )
+    if version is None or not ours <= present:
+        raise LedgerError(f"The ledger {store.name} lacks parts that it once had; restore it from a copy.")
+    return True
+
+
+def _prepare_connections(store: Store) -> None:
+    engine = store.engine
+    if not store.is_sqlite:
+
+        @event.listens_for(engine, "connect")
+        def _durable(raw: Any, _record: Any) -> None:
+            # A server or role may have asynchronous commits as its default.
+            with raw.cursor() as cursor:
+                cursor.execute("SET synchronous_commit TO on")
+            raw.commit()
+
+        return
+
+    @event.listens_for(engine, "connect")
+    def _settings(raw: Any, _record: Any) -> None:
+        raw.isolation_level = None  # transactions are begun below, not by the driver
+        for setting in ("synchronous=FULL", "fullfsync=1", "checkpoint_fullfsync=1", "trusted_schema=OFF"):
+            raw.execute(f"PRAGMA {setting}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("incrowd_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _write_ahead(store: Store) -> None:
+    """Turn on the write-ahead log. The switch takes a lock that SQLite does not wait for, so we do."""
+    deadline = time.monotonic() + PATIENCE
+    with store._plain_words():
+        while True:
+            raw = store.engine.raw_connection()
+            try:
+                mode = raw.cursor().execute("PRAGMA journal_mode=WAL").fetchone()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                mode = None
+            finally:
+                raw.close()
+            if mode is not None:
+                break
+            time.sleep(0.01)
+    if mode[0] != "wal":
+        raise LedgerError(
+            f"The ledger {store.name} must lie on a local disk: no write-ahead log is possible there."
+        )

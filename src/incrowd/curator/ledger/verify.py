@@ -1,0 +1,220 @@
+"""Recompute a ledger from its entries and compare with everything it stores.
+
+What is found: an entry that was altered, left out, doubled or moved (the chain breaks); entries cut off at
+the end (the head names one that is not there); sums, answers or the head changed beside the chain (they
+differ from what the entries add up to); a reservation charged less than its events cost, or beyond the caps
+in force when it was made.
+
+What cannot be found from the inside: whoever may write everything can compute a new chain, or bring back
+yesterday's copy of the whole file, and both are consistent. Against that, note the head (`Ledger.head`, two
+short values) where that person cannot write (a mail, a printed page, another organisation's log) and give it
+to `verify`: a chain that does not run through it was rewritten or rolled back after it was noted. What was
+added after the last noted head stays open to rewriting, so note it as often as matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from incrowd.curator.ledger import schema
+from incrowd.curator.ledger.amounts import charge_from_text, charge_to_text, covers
+from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest
+from incrowd.errors import IncrowdError, LedgerError
+from incrowd.privacy import Capacity, Charge, Guarantee, fits
+
+_PAGE = 1000
+_MOST_FAULTS = 50
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a verification found. `unanswered` counts reservations without answer: crashes, or open asks."""
+
+    head: Head
+    entries: int
+    reservations: int
+    unanswered: int
+    faults: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+    def require(self) -> Verification:
+        """Itself if nothing is wrong; otherwise a LedgerError with the first fault."""
+        if self.faults:
+            more = len(self.faults) - 1
+            also = f" (and {more} more)" if more else ""
+            raise LedgerError(f"The ledger was altered: {self.faults[0]}{also}.")
+        return self
+
+
+@dataclass
+class _Replay:
+    """The state that the entries so far add up to."""
+
+    head: Head = field(default_factory=lambda: Head(0, GENESIS))
+    identity: str = ""
+    day: str = ""
+    terms: dict[str, Any] = field(default_factory=dict)
+    terms_hash: str = ""
+    sums: dict[str, tuple[str, Charge]] = field(default_factory=dict)
+    reserved: dict[int, Entry] = field(default_factory=dict)
+    answered: dict[int, int] = field(default_factory=dict)
+    count: int = 0
+    reservations: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def fault(self, text: str) -> None:
+        if len(self.faults) < _MOST_FAULTS:
+            self.faults.append(text)
+
+
+def verify(connection: Connection, known: Head | None = None) -> Verification:
+    """Compare all that is stored with what the entries add up to, within one transaction."""
+    replay, met = _Replay(), known is None
+    for row in _rows(connection):
+        entry = Entry(**row._mapping)
+        met = met or known == Head(entry.seq, entry.hash)
+        _link(replay, entry)
+        try:
+            _apply(replay, entry, connection)
+        except (KeyError, TypeError, ValueError, AttributeError, IncrowdError):
+            replay.fault(f"entry {entry.seq} cannot be read")
+    if not met and known is not None:
+        replay.fault(f"the entry {known.seq} that was noted elsewhere is not in this chain")
+    _compare_head(replay, connection)
+    _compare_sums(replay, connection)
+    _compare_answers(replay, connection)
+    return Verification(
+        head=replay.head,
+        entries=replay.count,
+        reservations=replay.reservations,
+        unanswered=replay.reservations - len(replay.answered),
+        faults=tuple(replay.faults),
+    )
+
+
+def _rows(connection: Connection) -> Iterator[Row[Any]]:
+    after = -(2**62)
+    while True:
+        page = select(*schema.entries.c).where(schema.entries.c.seq > after).order_by(schema.entries.c.seq)
+        rows = connection.execute(page.limit(_PAGE)).all()
+        yield from rows
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1].seq
+
+
+def _link(replay: _Replay, entry: Entry) -> None:
+    """Check the entry's own hash and its place in the chain."""
+    if entry.sealed_hash() != entry.hash:
+        replay.fault(f"entry {entry.seq} was altered")
+    if entry.seq != replay.head.seq + 1:
+        first, last = replay.head.seq + 1, entry.seq - 1
+        replay.fault(
+            f"entry {first} is missing" if first == last else f"entries {first} to {last} are missing"
+        )
+    elif entry.previous != replay.head.hash:
+        replay.fault(f"entry {entry.seq} does not follow entry {replay.head.seq}: one was replaced or moved")
+    if (entry.kind == "open") != (replay.count == 0):
+        replay.fault(f"entry {entry.seq} opens the ledger at the wrong place")
+    replay.head = Head(entry.seq, entry.hash)
+    replay.count += 1
+
+
+def _apply(replay: _Replay, entry: Entry, connection: Connection) -> None:
+    content = entry.content()
+    match entry.kind:
+        case "open":
+            replay.identity, replay.day = content["ledger"], entry.at[:10]
+        case "budget":
+            replay.terms, replay.terms_hash = content, digest(canonical(content).encode("ascii"))
+        case "reserve":
+            _apply_reservation(replay, entry, content)
+        case "answer":
+            _apply_answer(replay, entry, content, connection)
+        case _:
+            replay.fault(f"entry {entry.seq} is of a kind that does not exist")
+
+
+def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -> None:
+    replay.reserved[entry.seq] = entry
+    replay.reservations += 1
+    asked, day, keys = charge_from_text(content["charge"]), content["day"], content["caps"]
+    if not covers(asked, _cost(content["guarantee"])):
+        replay.fault(f"entry {entry.seq} was charged less than its events cost")
+    if day < replay.day:
+        replay.fault(f"entry {entry.seq} was counted on a day that was over")
+    replay.day = max(day, replay.day)
+    if keys != replay.terms.get("holders", {}).get(entry.analyst):
+        replay.fault(f"entry {entry.seq} was not charged to the caps of its analyst")
+    for key in keys:
+        terms = replay.terms.get("caps", {}).get(key)
+        old_day, spent = replay.sums.get(key, ("", Charge.nothing()))
+        if terms is None:
+            replay.fault(f"entry {entry.seq} was charged to {key}, which no budget declares")
+            continue
+        if terms["daily"] and old_day < day:
+            spent = Charge.nothing()
+        if not fits(Capacity(terms["kind"], int(terms["main"]), int(terms["beside"])), spent, asked):
+            replay.fault(f"entry {entry.seq} overspent the cap {key}")
+        replay.sums[key] = (day if terms["daily"] else "", spent + asked)
+
+
+@lru_cache(maxsize=4096)
+def _cost(guarantee: str) -> Charge:
+    return Guarantee.from_json(guarantee).charge()
+
+
+def _apply_answer(replay: _Replay, entry: Entry, content: dict[str, Any], connection: Connection) -> None:
+    paid = replay.reserved.get(content["reservation"])
+    who = (entry.analyst, entry.question, entry.data_version)
+    if paid is None or who != (paid.analyst, paid.question, paid.data_version):
+        replay.fault(f"entry {entry.seq} answers a question that was not paid")
+    if content["reservation"] in replay.answered:
+        replay.fault(f"entry {entry.seq} answers entry {content['reservation']} a second time")
+    replay.answered[content["reservation"]] = entry.seq
+    row = connection.execute(select(*schema.answers.c).where(schema.answers.c.seq == entry.seq)).one_or_none()
+    if row is None:
+        replay.fault(f"the answer of entry {entry.seq} is missing")
+    elif (row.analyst, row.question, row.data_version) != who or row.reservation != content["reservation"]:
+        replay.fault(f"the answer of entry {entry.seq} was moved to another question")
+    elif digest(bytes(row.payload)) != content["payload"]:
+        replay.fault(f"the answer of entry {entry.seq} was altered")
+
+
+def _compare_head(replay: _Replay, connection: Connection) -> None:
+    row = connection.execute(select(*schema.head.c)).one_or_none()
+    if row is None:
+        replay.fault("the head is missing")
+        return
+    if row.seq > replay.head.seq:
+        replay.fault(f"the entries from {replay.head.seq + 1} to {row.seq} were cut off at the end")
+    elif Head(row.seq, row.hash) != replay.head:
+        replay.fault(
+            f"the head says entry {row.seq}, but the chain ends otherwise at entry {replay.head.seq}"
+        )
+    if (row.ledger, row.day, row.caps) != (replay.identity, replay.day, replay.terms_hash):
+        replay.fault("the head was altered")
+
+
+def _compare_sums(replay: _Replay, connection: Connection) -> None:
+    stored = {row.cap: (row.day, row.spent) for row in connection.execute(select(*schema.sums.c))}
+    due = {key: (day, canonical(charge_to_text(spent))) for key, (day, spent) in replay.sums.items()}
+    for key in sorted(stored.keys() | due.keys()):
+        if stored.get(key) != due.get(key):
+            replay.fault(f"the sum of {key} is not what the entries add up to")
+
+
+def _compare_answers(replay: _Replay, connection: Connection) -> None:
+    known = set(replay.answered.values())
+    for seq in connection.scalars(select(schema.answers.c.seq)):
+        if seq not in known:
+            replay.fault(f"the answer {seq} belongs to no entry")
