@@ -1,0 +1,34 @@
+"""What an engine must do: describe public columns, run a statement over integers, tell the version of the data.
+
+A backend returns exact numbers and knows neither noise nor budgets; what it returns never leaves the curator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+Progress = Callable[[float], None]
+"""Called now and then with the share of the work that is done, from 0 to 1."""
+
+
+class Backend(Protocol):
+    """An engine that holds the tables of a catalog, each under its declared name with its declared columns."""
+
+    def public_types(self, table: str) -> Mapping[str, str]:
+        """The engine's type names of a public table's columns."""
+        ...
+
+    def version(self, tables: Iterable[str]) -> str:
+        """A text that changes when the rows of these tables may have changed."""
+        ...
+
+    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The result of a statement."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

@@ -1,0 +1,149 @@
+"""The answer: a table of noisy numbers with intervals, what it cost, what is left, and how much to trust it."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from incrowd.curator.ledger import Balance
+from incrowd.curator.local import post_process
+from incrowd.curator.pricing import Price
+from incrowd.curator.released import Released
+from incrowd.errors import InvalidInput
+from incrowd.privacy import Guarantee
+from incrowd.query import Plan
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
+    import polars
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the curator answers. Everything in it is private already and may be shared."""
+
+    plan: Plan = field(repr=False)
+    released: tuple[Released, ...] = field(repr=False)
+    price: Price = field(repr=False)
+    remaining: tuple[Balance, ...] = field(default=(), repr=False)
+    recalled: bool = False
+    """Whether it was on record and cost nothing this time."""
+
+    @property
+    def cost(self) -> Guarantee:
+        """The guarantee of this answer."""
+        return self.price.guarantee
+
+    @property
+    def confidence(self) -> float:
+        """The confidence that intervals have unless another is asked for."""
+        return self.price.confidence
+
+    def to_arrow(self, intervals: float | bool | None = None) -> pa.Table:
+        """The answer as an Arrow table; with `intervals` (a confidence), name_low and name_high beside each number."""
+        return post_process(self.plan, self.released, self._level(intervals))
+
+    def to_pandas(self, intervals: float | bool | None = None) -> pandas.DataFrame:
+        """The answer as a pandas data frame."""
+        return self.to_arrow(intervals).to_pandas()
+
+    def to_polars(self, intervals: float | bool | None = None) -> polars.DataFrame:
+        """The answer as a polars data frame."""
+        try:
+            import polars
+        except ImportError:
+            raise InvalidInput("to_polars needs the package polars: pip install 'incrowd[polars]'.") from None
+        frame = polars.from_arrow(self.to_arrow(intervals))
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def intervals(self, confidence: float | None = None) -> pa.Table:
+        """The answer with the ends of its intervals."""
+        return self.to_arrow(confidence if confidence is not None else self.confidence)
+
+    def _level(self, intervals: float | bool | None) -> float | None:
+        if intervals is None or intervals is False:
+            return None
+        level = self.confidence if intervals is True else float(intervals)
+        if not 0 < level < 1:
+            raise InvalidInput(f"intervals must be a confidence between 0 and 1, such as 0.95, not {intervals!r}.")
+        return level
+
+    @property
+    def factors(self) -> Mapping[str, float]:
+        """By how much heavy units' shrinkage was undone, for each aggregate; 1 means that nothing was cut."""
+        found = {}
+        for leaf, released in zip(self.plan.leaves, self.released, strict=True):
+            for aggregate in leaf.aggregates:
+                for name in aggregate.measures:
+                    if name in released.factors:
+                        found[aggregate.label] = float(released.factor(name, 0.5).value)
+        return found
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know before trusting the numbers."""
+        notes = [note for leaf in self.plan.leaves for note in (each.note for each in leaf.aggregates) if note]
+        for label, factor in self.factors.items():
+            if factor > 1.02:
+                notes.append(
+                    f"{label}: heavy units were scaled down to bound what one of them can do, and all groups scaled back up by "
+                    f"{factor:.2f}; this assumes that heavy units are spread over groups like the others."
+                )
+            if factor > 2:
+                notes.append(f"{label}: more of the total was cut off than kept, so the cut is likely to dominate the error; ask with a larger epsilon or contribution.")
+        return tuple(dict.fromkeys(notes))
+
+    @property
+    def noise_share(self) -> Mapping[str, float]:
+        """For each sum or count: the typical noise (one standard deviation) as a share of the median answer."""
+        found = {}
+        for leaf, released in zip(self.plan.leaves, self.released, strict=True):
+            for aggregate in leaf.aggregates:
+                if aggregate.kind in ("count", "sum") and released.table.num_rows:
+                    span = released.columns(leaf, 0.68)[aggregate.name]
+                    middle = sorted(abs(float(each)) for each in span.value)[len(span.value) // 2]
+                    width = released.noise[aggregate.measures[0]].halfwidth(0.68)
+                    found[aggregate.label] = width / middle if middle else math.inf
+        return found
+
+    def __len__(self) -> int:
+        return int(self.to_arrow().num_rows)
+
+    def __str__(self) -> str:
+        table = self.to_arrow(True)
+        lines = ["  ".join(table.column_names)]
+        for row in table.slice(0, 20).to_pylist():
+            lines.append("  ".join(_shown(each) for each in row.values()))
+        if table.num_rows > 20:
+            lines.append(f"... {table.num_rows - 20} more rows")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow(True)
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_shown(each))}</td>" for each in row.values()) + "</tr>" for row in table.slice(0, 50).to_pylist()
+        )
+        more = f"<p>{table.num_rows - 50} more rows</p>" if table.num_rows > 50 else ""
+        notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
+        cost = html.escape(f"{'On record, free' if self.recalled else self.price}")
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{cost}</small></p>{notes}"
+
+    def plot(self, confidence: float | None = None) -> altair.Chart:
+        """A chart with error bars: numbers by group."""
+        from incrowd.curator.plot import chart
+
+        return chart(self.to_arrow(confidence or self.confidence), self.plan)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,119 @@
+"""From noisy measures to the columns that were asked, with intervals: arithmetic on released numbers, free of cost.
+
+An interval at confidence c is computed from a box: each of the k measures behind a column lies within its half-width at
+confidence 1 - (1 - c)/k, so by the union bound all of them do with probability c, and interval arithmetic carries the box
+through the formula. That is conservative for ratios and exact for a single sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.query import Aggregate, Measure
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Span:
+    """An estimate per group between a low and a high end."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def around(cls, value: Floats, halfwidth: float) -> Span:
+        """The interval of one noisy number."""
+        return cls(value, value - halfwidth, value + halfwidth)
+
+    def __add__(self, other: Span | float) -> Span:
+        if isinstance(other, Span):
+            return Span(self.value + other.value, self.low + other.low, self.high + other.high)
+        return Span(self.value + other, self.low + other, self.high + other)
+
+    def __neg__(self) -> Span:
+        return Span(-self.value, -self.high, -self.low)
+
+    def __sub__(self, other: Span) -> Span:
+        return self + -other
+
+    def __mul__(self, other: Span) -> Span:
+        corners = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
+        return Span(self.value * other.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
+
+    def per(self, count: Span) -> Span:
+        """Divided by a number of rows, which is at least 1 where there is anything to divide."""
+        rows = Span(*(np.maximum(each, 1.0) for each in (count.value, count.low, count.high)))
+        corners = [a / b for a in (self.low, self.high) for b in (rows.low, rows.high)]
+        return Span(self.value / rows.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
+
+    def squared(self) -> Span:
+        """The square, which is tighter than the product with itself."""
+        ends = np.stack((self.low**2, self.high**2))
+        least = np.where((self.low <= 0) & (self.high >= 0), 0.0, ends.min(axis=0))
+        return Span(self.value**2, least, ends.max(axis=0))
+
+    def root(self) -> Span:
+        """The square root of what is not negative."""
+        return Span(*(np.sqrt(np.maximum(each, 0.0)) for each in (self.value, self.low, self.high)))
+
+    def within(self, low: float, high: float) -> Span:
+        """Clamped into what is possible."""
+        return Span(*(np.clip(each, low, high) for each in (self.value, self.low, self.high)))
+
+
+def column(
+    aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping[str, Span], factor: Span | None
+) -> Span:
+    """The estimate of one aggregate from the spans of its measures."""
+    parts = [spans[name] for name in aggregate.measures]
+    facts = [measures[name] for name in aggregate.measures]
+    if aggregate.kind in ("count", "sum"):
+        found = parts[0] if factor is None else parts[0] * factor
+        if facts[0].low >= 0:
+            found = Span(found.value, np.maximum(found.low, 0.0), np.maximum(found.high, 0.0))
+        if aggregate.whole:
+            return Span(np.round(found.value), np.ceil(found.low - 1e-9), np.floor(found.high + 1e-9))
+        return found
+    if aggregate.kind == "avg":
+        total, count = parts
+        return (total.per(count) + facts[0].centre).within(facts[0].low, facts[0].high)
+    if aggregate.kind == "var":
+        total, squares, count = parts
+        most = facts[1].high
+        found = _variance(total, squares, count, facts[1])
+        found = _unbiased(found, count, aggregate.sample).within(0.0, 2 * most)
+        return found.root() if aggregate.root else found
+    if aggregate.kind == "covar":
+        first, second, cross, count = parts
+        most = facts[2].high
+        found = cross.per(count) - first.per(count) * second.per(count)
+        return _unbiased(found, count, aggregate.sample).within(-2 * most, 2 * most)
+    first, second, squares_one, squares_two, cross, count = parts
+    covariance = cross.per(count) - first.per(count) * second.per(count)
+    spread = (
+        _variance(first, squares_one, count, facts[2]) * _variance(second, squares_two, count, facts[3])
+    ).root()
+    safe = Span(*(np.maximum(each, 1e-12) for each in (spread.value, spread.low, spread.high)))
+    corners = [a / b for a in (covariance.low, covariance.high) for b in (safe.low, safe.high)]
+    return Span(covariance.value / safe.value, np.minimum.reduce(corners), np.maximum.reduce(corners)).within(
+        -1.0, 1.0
+    )
+
+
+def _variance(total: Span, squares: Span, count: Span, fact: Measure) -> Span:
+    """The mean of squares less the square of the mean, both around the centre of the bounds."""
+    return ((squares.per(count) + fact.centre) - total.per(count).squared()).within(0.0, fact.high)
+
+
+def _unbiased(found: Span, count: Span, sample: bool) -> Span:
+    if not sample:
+        return found
+    rows = Span(*(np.maximum(each, 2.0) for each in (count.value, count.low, count.high)))
+    one = np.ones_like(rows.value)
+    return found * Span(rows.value / (rows.value - 1), one, rows.low / (rows.low - 1))

@@ -1,0 +1,43 @@
+"""A chart of an answer: numbers by group with their intervals (altair, the `plot` extra)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from incrowd.errors import InvalidInput
+from incrowd.query import Plan
+
+if TYPE_CHECKING:
+    import altair
+
+
+def chart(table: pa.Table, plan: Plan) -> altair.Chart:
+    """Points with error bars, one facet for each number, by the answer's other columns."""
+    try:
+        import altair as alt
+    except ImportError:
+        raise InvalidInput("plot() needs the package altair: pip install 'incrowd[plot]'.") from None
+    names = table.column_names
+    numbers = [name for name in names if f"{name}_low" in names]
+    ends = {f"{name}{end}" for name in numbers for end in ("_low", "_high")}
+    groups = [name for name in names if name not in ends and name not in numbers]
+    if not numbers:
+        raise InvalidInput("There is nothing to plot: no column of the answer has an interval.")
+    rows: list[dict[str, Any]] = []
+    for row in table.to_pylist():
+        label = ", ".join("NULL" if row[name] is None else str(row[name]) for name in groups) or "all"
+        rows += [{"group": label, "number": name, "value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]} for name in numbers]
+    order = list(dict.fromkeys(row["group"] for row in rows))
+    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("group:N", sort=order, title=", ".join(groups) or None))
+    bars = base.mark_rule(strokeWidth=2, color="#8fb3d9").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    points = base.mark_point(filled=True, size=50, color="#1f4e79").encode(
+        y="value:Q", tooltip=["group:N", "number:N", "value:Q", "low:Q", "high:Q"]
+    )
+    layered = alt.layer(bars, points)
+    if len(numbers) == 1:
+        drawn = layered.properties(title=numbers[0])
+    else:
+        drawn = layered.facet(column=alt.Column("number:N", title=None)).resolve_scale(y="independent")
+    return drawn

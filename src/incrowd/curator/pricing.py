@@ -1,0 +1,234 @@
+"""The price of a plan: how its epsilon and delta are split among what it releases, before any row is read.
+
+A leaf releases, in this order: a census of unit weights where a cap must be chosen; the weights of private keys against a
+threshold; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one line of the price.
+The lines of all leaves together are one fixed plan: their privacy parameters do not depend on any answer, so the
+guarantee of the whole is the composition of the lines' events.
+
+Noise on sums is Laplace with the leaf's epsilon shared out, or Gaussian with the same (epsilon, delta) shared out by
+squares, whichever is narrower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from incrowd.errors import InvalidInput, QueryError
+from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.privacy import Guarantee, bounded_range, compose, gaussian, laplace, threshold
+from incrowd.privacy.gdp import largest_mu
+from incrowd.query import Leaf, Measure, Plan
+
+CHAIN = 1024
+"""Sums state their Laplace noise as a chain of this many steps; their sensitivity is rounded up to a multiple."""
+Noise = Literal["laplace", "gaussian", "exponential"]
+LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
+_SHARE: Mapping[str, float] = {"census": 0.25, "keys": 1.0, "totals": 0.15}
+_PARTS: Mapping[str, tuple[float, ...]] = {
+    "count": (1.0,),
+    "sum": (1.0,),
+    "avg": (0.6, 0.4),
+    "var": (0.25, 0.5, 0.25),
+    "covar": (0.25, 0.25, 0.3, 0.2),
+    "corr": (0.15, 0.15, 0.2, 0.2, 0.2, 0.1),
+    "quantile": (1.0,),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One release: what it is, its share of epsilon (or its mu), and the event that it states."""
+
+    leaf: int
+    kind: LineKind
+    target: str
+    """The measure's name, or the weigh key of a census."""
+    label: str
+    noise: Noise
+    epsilon: Fraction = Fraction(0)
+    mu: float = 0.0
+    delta: Fraction = Fraction(0)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What this release alone costs."""
+        if self.noise == "gaussian":
+            return gaussian(self.mu)
+        if self.noise == "exponential":
+            return bounded_range(self.epsilon)
+        steps = CHAIN if self.kind in ("sum", "keys") else 1
+        stated = laplace(self.epsilon, steps)
+        return stated + threshold(self.delta) if self.delta else stated
+
+    def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian:
+        """The mechanism that releases a sum whose cap is known; integers in steps of the measure's grid."""
+        steps = measure.sensitivity_steps * distance
+        if self.noise == "gaussian":
+            return Gaussian(scale=Fraction(steps) / Fraction(self.mu), sensitivity=steps)
+        return Laplace(self.epsilon, sensitivity=-(-steps // CHAIN) * CHAIN)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a question would cost and how wrong its answer would be."""
+
+    epsilon: float
+    delta: float
+    lines: tuple[Line, ...]
+    halfwidths: Mapping[str, float | None]
+    """For each column of the answer that is an aggregate: the half-width at the confidence, where known beforehand."""
+    confidence: float
+    notes: tuple[str, ...] = ()
+    remaining: tuple[Any, ...] = field(default=(), compare=False)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the whole answer."""
+        return compose(*(line.guarantee for line in self.lines))
+
+    def line(self, leaf: int, kind: LineKind, target: str) -> Line | None:
+        """The line of a release."""
+        return next(
+            (each for each in self.lines if (each.leaf, each.kind, each.target) == (leaf, kind, target)), None
+        )
+
+    def __str__(self) -> str:
+        cost = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+        widths = [f"{name} ± {width:.4g}" for name, width in self.halfwidths.items() if width is not None]
+        return f"{cost}; {self.confidence:.0%} of answers within {', '.join(widths)}" if widths else cost
+
+
+def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
+    """Whether shrinkage is undone for a measure: a grouped sum or count whose cap is chosen privately."""
+    used = [each for each in leaf.aggregates if measure.name in each.measures]
+    linear = all(each.kind in ("count", "sum") for each in used)
+    return rescale and linear and bool(leaf.keys) and measure.cap is None and not measure.buckets
+
+
+def price(
+    plan: Plan, epsilon: float, delta: float, *, confidence: float = 0.95, rescale: bool = True
+) -> Price:
+    """Split (epsilon, delta) over the plan's releases."""
+    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
+        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.")
+    if not (isinstance(delta, int | float) and 0 <= delta < 1):
+        raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {delta!r}.")
+    if not 0 < confidence < 1:
+        raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+    lines: list[Line] = []
+    share = Fraction(epsilon) / len(plan.leaves)
+    for index, leaf in enumerate(plan.leaves):
+        lines += _leaf_lines(index, leaf, share, Fraction(delta) / len(plan.leaves), rescale)
+    stated = float(sum((line.delta for line in lines), Fraction(0)))
+    spent = delta if any(line.noise == "gaussian" for line in lines) else stated
+    widths = _halfwidths(plan, lines, confidence)
+    return Price(float(epsilon), spent, tuple(lines), widths, confidence, _notes(plan))
+
+
+def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, rescale: bool) -> list[Line]:
+    weights: dict[tuple[LineKind, str], float] = {}
+    labels: dict[tuple[LineKind, str], str] = {}
+
+    def add(kind: LineKind, target: str, weight: float, label: str) -> None:
+        key = (kind, target)
+        weights[key] = weights.get(key, 0.0) + weight if kind != "quantile" else weight
+        labels.setdefault(key, label)
+
+    for key, measure in leaf.uncapped.items():
+        add("census", key, _SHARE["census"], f"how much each unit contributes to {measure.label}")
+    if not leaf.public:
+        if delta == 0:
+            private = ", ".join(key.label for key in leaf.keys if key.domain is None)
+            raise QueryError(
+                f"The values of {private} are not public, so releasing them costs delta: ask with a delta above 0, have the "
+                f"owner declare a domain, or list the values with WHERE {private.split(',')[0]} IN (...)."
+            )
+        add("keys", "keys", _SHARE["keys"], "which groups may be shown")
+    for name, measure in leaf.measures.items():
+        if rescales(leaf, measure, rescale):
+            add("totals", name, _SHARE["totals"], f"the total that undoes the shrinking of {measure.label}")
+    for aggregate in leaf.aggregates:
+        kind: LineKind = "quantile" if aggregate.kind == "quantile" else "sum"
+        for name, weight in zip(aggregate.measures, _PARTS[aggregate.kind], strict=True):
+            add(kind, name, weight, leaf.measures[name].label)
+    total = Fraction(sum(Fraction(weight) for weight in weights.values()))
+    parts = {key: epsilon * Fraction(weight) / total for key, weight in weights.items()}
+    keys_delta = delta if not leaf.public else Fraction(0)
+    sums = [key for key in parts if key[0] == "sum"]
+    gaussian_mu, keys_delta = _gaussian_split([parts[key] for key in sums], delta, keys_delta)
+    lines = []
+    for key, part in parts.items():
+        kind, target = key
+        if kind == "sum" and gaussian_mu is not None:
+            lines.append(Line(index, kind, target, labels[key], "gaussian", mu=gaussian_mu[sums.index(key)]))
+            continue
+        noise: Noise = "exponential" if kind == "quantile" else "laplace"
+        lines.append(
+            Line(
+                index,
+                kind,
+                target,
+                labels[key],
+                noise,
+                part,
+                delta=keys_delta if kind == "keys" else Fraction(0),
+            )
+        )
+    return lines
+
+
+def _gaussian_split(
+    parts: list[Fraction], delta: Fraction, keys_delta: Fraction
+) -> tuple[list[float] | None, Fraction]:
+    """The mu of each sum if Gaussian noise is narrower than Laplace at the same (epsilon, delta), else None."""
+    if delta == 0 or len(parts) < 2:
+        return None, keys_delta
+    slack = delta / 2 if keys_delta else delta
+    total = sum(parts, Fraction(0))
+    mu = largest_mu(float(total) * (1 - 2.0**-50), float(slack) * (1 - 2.0**-50))
+    if not 1e-9 < mu < 1e3:
+        return None, keys_delta
+    mus = [mu * math.sqrt(float(part / total)) * (1 - 2.0**-50) for part in parts]
+    # Standard deviations for a unit sensitivity: sqrt(2) / epsilon against 1 / mu.
+    gain = sum(math.log(math.sqrt(2) / float(part) * each) for part, each in zip(parts, mus, strict=True))
+    return (mus, keys_delta - slack if keys_delta else keys_delta) if gain > 0 else (None, keys_delta)
+
+
+def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, float | None]:
+    widths: dict[str, float | None] = {}
+    for index, leaf in enumerate(plan.leaves):
+        for aggregate in leaf.aggregates:
+            width: float | None = None
+            measure = leaf.measures[aggregate.measures[0]]
+            if aggregate.kind in ("count", "sum") and measure.cap is not None:
+                line = next(
+                    each
+                    for each in lines
+                    if (each.leaf, each.kind, each.target) == (index, "sum", measure.name)
+                )
+                width = float(line.mechanism(measure, leaf.distance).halfwidth(confidence)) * measure.step
+            widths[
+                aggregate.label if aggregate.label not in widths else f"{aggregate.label} ({index + 1})"
+            ] = width
+    return widths
+
+
+def _notes(plan: Plan) -> tuple[str, ...]:
+    notes = []
+    for leaf in plan.leaves:
+        notes += [each.note for each in leaf.aggregates if each.note]
+        if leaf.uncapped:
+            notes.append(
+                "How much one unit may contribute is chosen privately from the data, so half-widths are known only with the answer."
+            )
+        if any(each.kind in ("avg", "var", "covar", "corr") for each in leaf.aggregates):
+            notes.append(
+                "The error of averages and spreads shrinks with the number of rows in a group, which is not known beforehand."
+            )
+        if any(each.kind == "quantile" for each in leaf.aggregates):
+            notes.append("A quantile's interval depends on how dense the data is around it.")
+    return tuple(dict.fromkeys(notes))

@@ -1,0 +1,146 @@
+"""What a leaf released: noisy integers per group with the scale of their noise, and quantiles. Nothing private is left in it.
+
+It is what the ledger keeps of an answer (Arrow's stream format), and all that columns and intervals are computed from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.curator import quantiles as quantile_cells
+from incrowd.curator.estimates import Span, column
+from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.query import Aggregate, Leaf
+
+_KINDS: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """How a number was made noisy: enough to say how far it may be off."""
+
+    kind: str
+    scale: Fraction
+    step: float = 1.0
+
+    def halfwidth(self, confidence: float) -> float:
+        """The half-width in values."""
+        return float(_KINDS[self.kind](scale=self.scale).halfwidth(confidence)) * self.step
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"kind": self.kind, "scale": str(self.scale), "step": self.step}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> Noisy:
+        """The reverse of `to_json`."""
+        return cls(state["kind"], Fraction(state["scale"]), state["step"])
+
+
+@dataclass(frozen=True)
+class Released:
+    """One leaf's release.
+
+    table: keys k0.., measures m0.. in steps, and for the quantile column aI with rank place J: aI_J (cell), aI_J_low, aI_J_high.
+    noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy totals (small, generous) with their noise.
+    """
+
+    table: pa.Table
+    noise: Mapping[str, Noisy]
+    caps: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, tuple[int, int, Noisy, Noisy]] = field(default_factory=dict)
+    confidence: float = 0.95
+
+    def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
+        """Each released column of the leaf at a confidence."""
+        known = leaf.with_caps(self.caps) if leaf.uncapped else leaf
+        return {each.name: self._column(known, each, confidence) for each in known.aggregates}
+
+    def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
+        if aggregate.kind == "quantile":
+            return self._quantile(leaf, aggregate, confidence)
+        factors = (
+            [name for name in aggregate.measures if name in self.factors]
+            if aggregate.kind in ("count", "sum")
+            else []
+        )
+        numbers = len(aggregate.measures) + 2 * len(factors)
+        each_confidence = 1 - (1 - confidence) / numbers
+        spans = {}
+        for name in aggregate.measures:
+            noise = self.noise[name]
+            value = self.table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) * noise.step
+            spans[name] = Span.around(value, noise.halfwidth(each_confidence))
+        factor = self.factor(factors[0], each_confidence) if factors else None
+        return column(aggregate, leaf.measures, spans, factor)
+
+    def factor(self, measure: str, confidence: float) -> Span:
+        """By how much shrunken sums are scaled back up: at least 1."""
+        small, large, small_noise, large_noise = self.factors[measure]
+        ends = []
+        for total, noise in ((small, small_noise), (large, large_noise)):
+            width = noise.halfwidth(confidence)
+            ends.append((max(total, 1.0), max(total - width, 1.0), max(total + width, 1.0)))
+        (s, s_low, s_high), (g, g_low, g_high) = ends
+        numbers = [np.array(max(each, 1.0)) for each in (g / s, g_low / s_high, g_high / s_low)]
+        return Span(*numbers)
+
+    def _quantile(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
+        measure = leaf.measures[aggregate.measures[0]]
+
+        def values(suffix: str, end: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+            cells = self.table.column(f"{aggregate.name}{suffix}").to_numpy(zero_copy_only=False)
+            return np.array(
+                [quantile_cells.value_of(measure, int(cell), end) for cell in cells], dtype=np.float64
+            )
+
+        value = values("", "middle")
+        if confidence > self.confidence:
+            # The ends were drawn for the confidence of the question; beyond it only the bounds are sure.
+            return Span(value, np.full_like(value, measure.low), np.full_like(value, measure.high))
+        return Span(value, values("_low", "low"), values("_high", "high"))
+
+    def to_bytes(self) -> bytes:
+        """Arrow's stream format, with the noise in the schema's metadata."""
+        about = {
+            "noise": {name: each.to_json() for name, each in self.noise.items()},
+            "caps": dict(self.caps),
+            "factors": {
+                name: [a, b, c.to_json(), d.to_json()] for name, (a, b, c, d) in self.factors.items()
+            },
+            "confidence": self.confidence,
+        }
+        sink = pa.BufferOutputStream()
+        marked = self.table.replace_schema_metadata({b"incrowd": json.dumps(about).encode()})
+        with pa.ipc.new_stream(sink, marked.schema) as writer:
+            writer.write_table(marked)
+        return bytes(sink.getvalue())
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Released:
+        """The reverse of `to_bytes`."""
+        table = pa.ipc.open_stream(content).read_all()
+        about = json.loads(table.schema.metadata[b"incrowd"])
+        return cls(
+            table.replace_schema_metadata(None),
+            {name: Noisy.from_json(each) for name, each in about["noise"].items()},
+            about["caps"],
+            {
+                name: (a, b, Noisy.from_json(c), Noisy.from_json(d))
+                for name, (a, b, c, d) in about["factors"].items()
+            },
+            about["confidence"],
+        )
+
+    def sorted_by_keys(self, keys: int) -> Released:
+        """In the order of the keys, so that the engine's own order shows nothing."""
+        if not keys or not self.table.num_rows:
+            return self
+        return replace(self, table=self.table.sort_by([(f"k{index}", "ascending") for index in range(keys)]))
