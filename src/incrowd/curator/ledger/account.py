@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from incrowd.catalog import Catalog
 from incrowd.curator.ledger import schema
-from incrowd.curator.ledger.amounts import charge_from_text, charge_to_text
+from incrowd.curator.ledger.amounts import charge_from_json, charge_to_text
 from incrowd.curator.ledger.caps import Cap, Caps
 from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest, seal
 from incrowd.curator.ledger.store import Store, connect
@@ -282,7 +282,7 @@ def _sums(connection: Connection, caps: tuple[Cap, ...], day: str) -> dict[str, 
         if row is None or (cap.daily and row.day < day):
             sums[cap.key] = _Sum(Charge.nothing(), row is not None)
         else:
-            sums[cap.key] = _Sum(charge_from_text(json.loads(row.spent)), True)
+            sums[cap.key] = _Sum(charge_from_json(row.spent), True)
     return sums
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from incrowd.errors import LedgerError
@@ -18,12 +19,19 @@ def charge_to_text(charge: Charge) -> dict[str, str | None]:
 
 def charge_from_text(content: Mapping[str, str | None]) -> Charge:
     """The charge that `charge_to_text` wrote."""
-    if set(content) != set(FIELDS):
-        raise LedgerError("A charge in the ledger cannot be read; run incrowd ledger verify.")
     try:
         return Charge.from_dict({name: None if text is None else int(text) for name, text in content.items()})
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise LedgerError("A charge in the ledger cannot be read; run incrowd ledger verify.") from None
+
+
+def charge_from_json(text: str) -> Charge:
+    """The charge that was written as JSON."""
+    try:
+        content = json.loads(text)
+    except (ValueError, TypeError):
+        content = None
+    return charge_from_text(content)
 
 
 def covers(paid: Charge, cost: Charge) -> bool:

@@ -29,9 +29,9 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
-def digest(content: bytes) -> str:
-    """SHA-256, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
+def digest(content: object) -> str:
+    """SHA-256 in hexadecimal; nothing's hash for what is no bytes, as an altered row may hold."""
+    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
 
 
 def spell_time(moment: datetime) -> str:

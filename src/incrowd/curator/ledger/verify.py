@@ -82,11 +82,13 @@ def verify(connection: Connection, known: Head | None = None) -> Verification:
     for row in _rows(connection):
         entry = Entry(**row._mapping)
         met = met or known == Head(entry.seq, entry.hash)
-        _link(replay, entry)
         try:
+            _link(replay, entry)
             _apply(replay, entry, connection)
         except (KeyError, TypeError, ValueError, AttributeError, IncrowdError):
             replay.fault(f"entry {entry.seq} cannot be read")
+        replay.head = Head(entry.seq, entry.hash)
+        replay.count += 1
     if not met and known is not None:
         replay.fault(f"the entry {known.seq} that was noted elsewhere is not in this chain")
     _compare_head(replay, connection)
@@ -125,8 +127,6 @@ def _link(replay: _Replay, entry: Entry) -> None:
         replay.fault(f"entry {entry.seq} does not follow entry {replay.head.seq}: one was replaced or moved")
     if (entry.kind == "open") != (replay.count == 0):
         replay.fault(f"entry {entry.seq} opens the ledger at the wrong place")
-    replay.head = Head(entry.seq, entry.hash)
-    replay.count += 1
 
 
 def _apply(replay: _Replay, entry: Entry, connection: Connection) -> None:
@@ -186,7 +186,7 @@ def _apply_answer(replay: _Replay, entry: Entry, content: dict[str, Any], connec
         replay.fault(f"the answer of entry {entry.seq} is missing")
     elif (row.analyst, row.question, row.data_version) != who or row.reservation != content["reservation"]:
         replay.fault(f"the answer of entry {entry.seq} was moved to another question")
-    elif digest(bytes(row.payload)) != content["payload"]:
+    elif digest(row.payload) != content["payload"]:
         replay.fault(f"the answer of entry {entry.seq} was altered")
 
 
@@ -208,7 +208,7 @@ def _compare_head(replay: _Replay, connection: Connection) -> None:
 def _compare_sums(replay: _Replay, connection: Connection) -> None:
     stored = {row.cap: (row.day, row.spent) for row in connection.execute(select(*schema.sums.c))}
     due = {key: (day, canonical(charge_to_text(spent))) for key, (day, spent) in replay.sums.items()}
-    for key in sorted(stored.keys() | due.keys()):
+    for key in sorted(stored.keys() | due.keys(), key=str):
         if stored.get(key) != due.get(key):
             replay.fault(f"the sum of {key} is not what the entries add up to")
 
