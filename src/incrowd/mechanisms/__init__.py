@@ -1,0 +1,34 @@
+"""Randomised algorithms: each one is noise, its guarantee and its accuracy, with the theorem beside it.
+
+This room knows neither tables nor budgets. A mechanism is a frozen value; `release` draws, `privacy` says
+what one release guarantees, `halfwidth` how far off it may be, and `then` post-processes for free.
+"""
+
+from incrowd.mechanisms.exponential import Exponential
+from incrowd.mechanisms.gaussian import Gaussian, textbook_sigma
+from incrowd.mechanisms.grid import INTEGERS, Grid
+from incrowd.mechanisms.histogram import Histogram
+from incrowd.mechanisms.laplace import Laplace
+from incrowd.mechanisms.mechanism import Mechanism, Processed
+from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
+from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
+from incrowd.mechanisms.relations import Relation, Sensitivity
+from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
+
+__all__ = [
+    "INTEGERS",
+    "Estimate",
+    "Exponential",
+    "Gaussian",
+    "Grid",
+    "Histogram",
+    "Laplace",
+    "Mechanism",
+    "PermuteAndFlip",
+    "Processed",
+    "RandomizedResponse",
+    "Relation",
+    "ReportNoisyMax",
+    "Sensitivity",
+    "textbook_sigma",
+]

@@ -1,0 +1,252 @@
+"""Randomized response: each person reports the truth or, by chance, something else.
+
+Theorem (Warner 1965; Kairouz, Oh, Viswanath 2014 for k answers). Report the truth with probability
+p = e^eps / (e^eps + k - 1) and each other answer with probability q = 1 / (e^eps + k - 1). For any two truths
+and any report the ratio of the two probabilities is p/q = e^eps, 1 or q/p, so a report is eps-differentially
+private for the one who gives it, with no trusted party; attained, so tight. The coin version (toss a coin;
+heads: the truth; tails: a second coin's answer) keeps the truth with 3/4, which is eps = ln 3.
+
+Estimation. Of n reports, R_c name answer c, and n_c people truly hold it. E[R_c] = n_c p + (n - n_c) q, so
+(R_c - n q) / (p - q) is unbiased, with variance (n_c p (1 - p) + (n - n_c) q (1 - q)) / (p - q)^2. For k = 2
+that is n p q / (p - q)^2, a standard deviation of (e^(eps/2) / (e^eps - 1)) sqrt(n) whatever the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import (
+    Number,
+    amount,
+    confidence_level,
+    float_above,
+    float_below,
+    positive,
+    probability,
+    whole,
+)
+from incrowd.noise import Source, bernoulli, categorical, uniform
+from incrowd.privacy import Guarantee, randomized_response
+from incrowd.privacy.amounts import float_up
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Unbiased counts of each answer, and intervals that each hold the true count with `confidence`."""
+
+    counts: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    reports: int
+    confidence: float
+
+
+@dataclass(frozen=True, init=False)
+class RandomizedResponse(Mechanism):
+    """Randomised answers among `categories` possibilities, numbered from 0 (or True and False when 2).
+
+    >>> coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    >>> round(coin.epsilon, 6), coin.expected_error(10_000)
+    (1.098612, 86.60254037844386)
+    >>> RandomizedResponse(epsilon=1.0).sample_size(alpha=0.01, epsilon=1.0)
+    9207
+    """
+
+    exact_epsilon: Fraction
+    categories: int
+    truth: Fraction | None
+
+    def __init__(self, epsilon: Number, categories: int = 2) -> None:
+        budget = amount(epsilon, "epsilon")
+        if not Fraction(1, 10**9) <= budget <= 700:
+            raise InvalidInput(
+                f"epsilon must lie between 1e-9 and 700 for randomized response, not {epsilon}."
+            )
+        self._set(budget, whole(categories, "categories", least=2), None)
+
+    def _set(self, epsilon: Fraction, categories: int, truth: Fraction | None) -> None:
+        object.__setattr__(self, "exact_epsilon", epsilon)
+        object.__setattr__(self, "categories", categories)
+        object.__setattr__(self, "truth", truth)
+
+    @classmethod
+    def with_truth(cls, truth: Number, categories: int = 2) -> RandomizedResponse:
+        """Keep the truth with a given rational probability; epsilon = ln(p (k - 1) / (1 - p)), rounded up."""
+        kept = probability(truth, "truth")
+        many = whole(categories, "categories", least=2)
+        if kept * many <= 1:
+            raise InvalidInput(
+                f"truth must be above 1/{many}, the chance of a guess among {many} answers, not {truth}."
+            )
+        if not Fraction(1, 10**9) <= kept - Fraction(1, many) or 1 - kept < Fraction(1, 10**300):
+            raise InvalidInput(f"truth must be further from 1 and from 1/{many} than {float(kept)}.")
+        made = cls.__new__(cls)
+        made._set(Fraction(_log_above(kept * (many - 1) / (1 - kept))), many, kept)
+        return made
+
+    @property
+    def epsilon(self) -> float:
+        """The guarantee of one report, rounded up."""
+        return float_up(self.exact_epsilon)
+
+    @property
+    def keep(self) -> float:
+        """The probability of reporting the truth."""
+        if self.truth is not None:
+            return float(self.truth)
+        return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+
+    @property
+    def other(self) -> float:
+        """The probability of reporting any one answer that is not the truth."""
+        if self.truth is not None:
+            return float((1 - self.truth) / (self.categories - 1))
+        return 1 / (math.exp(self.epsilon) + self.categories - 1)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one report guarantees to the one who gives it."""
+        return randomized_response(self.exact_epsilon, self.categories)
+
+    def release(self, value: Any, source: Source | None = None) -> Any:
+        """Randomise one answer or an array of answers, each independently."""
+        answers = self._answers(value, "answer")
+        size = answers.shape or None
+        # Only the distance from the truth is drawn: 0 keeps it, and the others are alike by symmetry.
+        if self.truth is None:
+            distance = categorical(
+                [1] + [0] * (self.categories - 1), rate=self.exact_epsilon, size=size, source=source
+            )
+        else:
+            kept = bernoulli(self.truth, size=size, source=source)
+            moved = uniform(self.categories - 1, size=size, source=source)
+            distance = np.where(kept, 0, 1 + np.asarray(moved))
+        reports = (answers + np.asarray(distance)) % self.categories
+        if self._is_truth_value(value):
+            reports = reports.astype(np.bool_)
+        return reports.item() if reports.ndim == 0 else reports
+
+    def probabilities(self) -> NDArray[np.float64]:
+        """The matrix of P(report = column | truth = row)."""
+        many = self.categories
+        matrix = np.full((many, many), self.other)
+        np.fill_diagonal(matrix, self.keep)
+        return matrix
+
+    def estimate(self, reports: Any, confidence: Number = 0.95) -> Estimate:
+        """Unbiased counts of every answer from the reports, each with an exact interval.
+
+        R_c is the sum of two binomials, Bin(n_c, p) + Bin(n - n_c, q), stochastically increasing in n_c. The
+        interval is every n_c that neither one-sided test at half the error rejects, so it covers with at
+        least the stated confidence for every n (Clopper and Pearson's argument).
+        """
+        answers = self._answers(reports, "report").ravel()
+        level = confidence_level(confidence)
+        n = int(answers.size)
+        seen = np.bincount(answers, minlength=self.categories)
+        failure = float_below((1 - level) / 2)
+        counts = np.asarray((seen - n * self.other) / (self.keep - self.other), dtype=np.float64)
+        lows = [self._bound(int(r), n, failure, upper=False) for r in seen]
+        highs = [self._bound(int(r), n, failure, upper=True) for r in seen]
+        return Estimate(counts, np.array(lows, float), np.array(highs, float), n, float(level))
+
+    def expected_error(self, reports: int) -> float:
+        """The standard deviation of an estimated count (for more than two answers, the worst over truths)."""
+        n = whole(reports, "reports", least=0)
+        p, q = self.keep, self.other
+        if self.truth is None and self.categories == 2:
+            return math.exp(self.epsilon / 2) / math.expm1(self.epsilon) * math.sqrt(n)
+        return math.sqrt(n * max(p * (1 - p), q * (1 - q))) / (p - q)
+
+    def tail(self, error: Number, reports: int) -> float:
+        """A bound on P(|estimated - true| >= error): 2 exp(-2 error^2 (p - q)^2 / n) (Hoeffding 1963)."""
+        n = whole(reports, "reports")
+        distance = float(positive(error, "error")) * (self.keep - self.other)
+        return min(1.0, 2 * math.exp(-2 * distance**2 / n))
+
+    def halfwidth(self, confidence: Number, reports: int = 1) -> float:
+        """The error of an estimated count of `reports` reports that `tail` allows with this confidence."""
+        n = whole(reports, "reports")
+        failure = float_below(1 - confidence_level(confidence))
+        return math.sqrt(n * math.log(2 / failure) / 2) / (self.keep - self.other) * (1 + 1e-12)
+
+    @staticmethod
+    def sample_size(
+        alpha: Number, epsilon: Number, confidence: Number | None = None, categories: int = 2
+    ) -> int:
+        """The fewest reports for which an estimated *share* errs by at most alpha.
+
+        Without a confidence, alpha bounds the standard deviation; with one, the error itself with that
+        confidence (by Hoeffding's bound).
+        """
+        one = RandomizedResponse(epsilon, categories)
+        width = float(positive(alpha, "alpha"))
+        if confidence is None:
+            return math.ceil((one.expected_error(1) / width) ** 2)
+        return math.ceil((one.halfwidth(confidence) / width) ** 2)
+
+    def _bound(self, seen: int, n: int, failure: float, *, upper: bool) -> int:
+        """The largest (or least) number of true holders that the tail test does not reject, by bisection."""
+        inside, outside = (0, n + 1) if upper else (n, -1)
+
+        def kept(holders: int) -> bool:
+            return _tail_of_two(seen, holders, n - holders, self.keep, self.other, lower=upper) >= failure
+
+        if not kept(inside):
+            return inside
+        while abs(outside - inside) > 1:
+            middle = (inside + outside) // 2
+            if kept(middle):
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+    def _answers(self, value: Any, what: str) -> NDArray[np.int64]:
+        if isinstance(value, np.ma.MaskedArray):
+            raise InvalidInput(
+                f"Each {what} must be a whole number; fill the gaps of the masked array first."
+            )
+        try:
+            array = np.asarray(value)
+        except (ValueError, TypeError, OverflowError):
+            raise InvalidInput(f"Each {what} must be a whole number.") from None
+        if array.size == 0:
+            array = array.astype(np.int64)
+        if array.dtype.kind == "b" and self.categories == 2:
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "iu" or bool(((array < 0) | (array >= self.categories)).any()):
+            raise InvalidInput(f"Each {what} must be a whole number from 0 to {self.categories - 1}.")
+        return array.astype(np.int64)
+
+    @staticmethod
+    def _is_truth_value(value: Any) -> bool:
+        return bool(np.asarray(value).dtype.kind == "b")
+
+
+def _tail_of_two(seen: int, first: int, second: int, p: float, q: float, *, lower: bool) -> float:
+    """P(A + B <= seen) or P(A + B >= seen) for independent A ~ Bin(first, p) and B ~ Bin(second, q).
+
+    Sums over the values of A within 12 standard deviations; what is left out is added, so a bound that is
+    read off this tail errs towards a wider interval.
+    """
+    spread = 12 * math.sqrt(first * p * (1 - p)) + 40
+    a = np.arange(max(0, math.floor(first * p - spread)), min(first, math.ceil(first * p + spread)) + 1)
+    weights = binom.pmf(a, first, p)
+    tails = binom.cdf(seen - a, second, q) if lower else binom.sf(seen - a - 1, second, q)
+    return float(weights @ tails) + 1e-12
+
+
+def _log_above(ratio: Fraction) -> float:
+    """ln of a rational above 1, rounded up past any error of the library's logarithm (taken as 3 ulp)."""
+    value = math.log(float_above(ratio)) if ratio > 2 else math.log1p(float_above(ratio - 1))
+    return value + 4 * math.ulp(value)

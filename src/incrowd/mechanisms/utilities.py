@@ -1,0 +1,55 @@
+"""What the selection mechanisms share: candidates with utilities, and how far these move.
+
+The utility u_i of candidate i says how good it is on the data at hand; its sensitivity is the most that any
+one utility moves between neighbours. Utilities are *monotone* when one person's arrival moves them all in
+the same direction (all up or all down, counts for example); then half the noise gives the same guarantee.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.parameters import Number, amount, positive
+
+
+def candidates(utilities: Any, owner: str) -> NDArray[Any]:
+    """The utilities as a vector of integers or of floats, all finite, at least one."""
+    if isinstance(utilities, np.ma.MaskedArray):
+        raise InvalidInput(f"The utilities given to {owner} are a masked array; fill its gaps first.")
+    try:
+        array = np.asarray(utilities)
+    except (ValueError, TypeError, OverflowError):
+        raise InvalidInput(f"The utilities given to {owner} must be one list of numbers.") from None
+    if array.ndim != 1:
+        raise InvalidInput(f"The utilities given to {owner} must be one list of numbers, one per candidate.")
+    if array.size == 0:
+        raise InvalidInput(f"{owner} needs at least one candidate, but the list of utilities is empty.")
+    if array.dtype.kind in "iu":
+        return array
+    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
+        if not np.isfinite(array).all():
+            raise InvalidInput(
+                f"The utilities given to {owner} hold NaN or an infinity; every one must be finite."
+            )
+        return array.astype(np.float64)
+    raise InvalidInput(f"The utilities given to {owner} must be numbers that fit into 64 bits.")
+
+
+def rate_of(epsilon: object, sensitivity: Number, monotone: object) -> Fraction:
+    """The exact weight of one unit of utility: epsilon / (2 sensitivity), twice that when monotone."""
+    if not isinstance(monotone, bool):
+        raise InvalidInput("monotone must be True or False.")
+    reach = positive(sensitivity, "sensitivity")
+    return amount(epsilon, "epsilon") / (reach if monotone else 2 * reach)
+
+
+def gaps_below_best(utilities: NDArray[Any]) -> list[Fraction]:
+    """How far each utility lies below the best, exactly."""
+    exact = [Fraction(one) for one in utilities.tolist()]
+    best = max(exact)
+    return [best - one for one in exact]

@@ -1,0 +1,195 @@
+"""Randomized response: exact probabilities, unbiased counts, intervals that cover."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms import RandomizedResponse
+
+from .checks import FAILURE, smallest_epsilon, surprise
+
+epsilons = st.floats(0.01, 20)
+
+
+@given(epsilons, st.integers(2, 12), st.data())
+def test_the_ratio_of_reports_is_epsilon(epsilon, categories, data):
+    m = RandomizedResponse(epsilon, categories)
+    one = data.draw(st.integers(0, categories - 1))
+    other = data.draw(st.integers(0, categories - 1))
+    matrix = m.probabilities()
+    assert np.allclose(matrix.sum(axis=1), 1, atol=1e-14)
+    ratio = smallest_epsilon(matrix[one], matrix[other])
+    assert ratio <= m.privacy.epsilon() * (1 + 1e-12) + 1e-12
+    assert one == other or math.isclose(ratio, m.privacy.epsilon(), rel_tol=1e-9)
+
+
+@given(st.fractions(Fraction(1, 100), Fraction(99, 100)), st.integers(2, 8))
+def test_a_given_truth_states_an_epsilon_just_above_its_logarithm(truth, categories):
+    if truth * categories <= 1:
+        with pytest.raises(InvalidInput):
+            RandomizedResponse.with_truth(truth, categories)
+        return
+    m = RandomizedResponse.with_truth(truth, categories)
+    with mpmath.workdps(40):
+        ratio = truth * (categories - 1) / (1 - truth)
+        exact = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
+        claimed = mpmath.mpf(m.exact_epsilon.numerator) / m.exact_epsilon.denominator
+        assert exact <= claimed <= exact * (1 + mpmath.mpf(10) ** -14)
+    assert Fraction(repr(m.privacy.epsilon())) >= m.exact_epsilon * (1 - Fraction(1, 10**17))
+
+
+def test_the_coin_version_is_ln_3():
+    coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    assert math.isclose(coin.privacy.epsilon(), math.log(3), rel_tol=1e-14)
+    assert coin.privacy.epsilon() >= math.log(3)
+    assert coin.probabilities().tolist() == [[0.75, 0.25], [0.25, 0.75]]
+    low, high = coin.privacy.posterior(0.5)
+    assert low == pytest.approx(0.25) and high == pytest.approx(0.75)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "m",
+    [
+        RandomizedResponse(1.0),
+        RandomizedResponse(0.1, 2),
+        RandomizedResponse(2.5, 5),
+        RandomizedResponse.with_truth(Fraction(3, 4)),
+        RandomizedResponse.with_truth(Fraction(1, 3), 7),
+    ],
+)
+def test_released_reports_follow_the_stated_probabilities(m):
+    """Fails by chance below 1e-7."""
+    for truth in range(m.categories):
+        reports = m.release(np.full(12_000, truth))
+        assert surprise(reports, m.probabilities()[truth]) > FAILURE
+
+
+@pytest.mark.statistical
+def test_a_mutant_that_keeps_the_truth_as_if_there_were_two_answers_is_caught():
+    """The bug: keep the truth with e^eps / (e^eps + 1) although there are five answers. Chance below 1e-7."""
+    honest = RandomizedResponse(1.0, 5)
+    mutant = RandomizedResponse.with_truth(Fraction(math.exp(1) / (math.exp(1) + 1)), 5)
+    assert smallest_epsilon(mutant.probabilities()[0], mutant.probabilities()[1]) > 2
+    assert mutant.privacy.epsilon() > honest.privacy.epsilon()
+    assert surprise(mutant.release(np.zeros(12_000, int)), honest.probabilities()[0]) < 1e-12
+
+
+@given(st.integers(1, 400), epsilons, st.integers(2, 5), st.data())
+def test_estimates_are_unbiased(n, epsilon, categories, data):
+    """The estimator applied to the expected reports gives the true counts back."""
+    m = RandomizedResponse(epsilon, categories)
+    truth = np.array(data.draw(st.lists(st.integers(0, 50), min_size=categories, max_size=categories)))
+    expected = truth @ m.probabilities()
+    estimated = (expected - truth.sum() * m.other) / (m.keep - m.other)
+    assert np.allclose(estimated, truth, atol=1e-6 * n)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("holders", [0, 3, 17, 40])
+def test_intervals_cover_with_at_least_their_confidence_exactly(epsilon, holders):
+    """The coverage is summed over every number of reports, with its exact probability."""
+    n, m = 40, RandomizedResponse(epsilon)
+    masses = np.convolve(
+        binom.pmf(np.arange(holders + 1), holders, m.keep),
+        binom.pmf(np.arange(n - holders + 1), n - holders, m.other),
+    )
+    covered = 0.0
+    for ones, mass in enumerate(masses):
+        answer = m.estimate([1] * ones + [0] * (n - ones), confidence=0.9)
+        covered += mass * (answer.low[1] <= holders <= answer.high[1])
+    assert covered + 1e-9 >= 0.9
+
+
+def test_an_interval_is_nearly_as_narrow_as_the_normal_one():
+    m, n = RandomizedResponse(1.0), 20_000
+    answer = m.estimate(np.arange(n) % 2, confidence=0.95)
+    normal = 1.96 * m.expected_error(n)
+    assert answer.high[0] - answer.counts[0] == pytest.approx(normal, rel=0.02)
+    assert answer.counts.sum() == pytest.approx(n)
+
+
+def test_the_expected_error_is_the_formula_and_the_variance():
+    m = RandomizedResponse(1.5)
+    assert m.expected_error(900) == pytest.approx(math.exp(0.75) / (math.exp(1.5) - 1) * 30)
+    p, q = m.keep, m.other
+    assert m.expected_error(900) == pytest.approx(math.sqrt(900 * p * q) / (p - q))
+    coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    assert coin.expected_error(100) == pytest.approx(math.sqrt(3) / 2 * 10)
+
+
+@given(st.floats(0.1, 5), st.integers(1, 60), st.data())
+def test_the_tail_bound_holds_exactly(epsilon, n, data):
+    m = RandomizedResponse(epsilon)
+    holders = data.draw(st.integers(0, n))
+    masses = np.convolve(
+        binom.pmf(np.arange(holders + 1), holders, m.keep),
+        binom.pmf(np.arange(n - holders + 1), n - holders, m.other),
+    )
+    error = np.abs((np.arange(n + 1) - n * m.other) / (m.keep - m.other) - holders)
+    for t in (0.5, 0.1 * n + 1, float(n)):
+        assert masses[error >= t].sum() <= m.tail(t, n) + 1e-12
+    assert m.tail(m.halfwidth(0.9, n), n) == pytest.approx(0.1)
+
+
+def test_the_sample_size_reaches_the_error_and_not_one_less():
+    n = RandomizedResponse.sample_size(0.01, 0.5)
+    m = RandomizedResponse(0.5)
+    assert m.expected_error(n) / n <= 0.01 < m.expected_error(n - 1) / (n - 1)
+    sure = RandomizedResponse.sample_size(0.01, 0.5, confidence=0.95)
+    assert m.halfwidth(0.95, sure) / sure <= 0.01 * (1 + 1e-9)
+
+
+def test_answers_keep_their_kind():
+    m = RandomizedResponse(1.0)
+    assert type(m.release(True)) is bool
+    assert type(m.release(1)) is int
+    assert m.release([True, False]).dtype == np.bool_
+    assert m.release(np.zeros((2, 3), dtype=np.uint8)).shape == (2, 3)
+    assert m.release([]).shape == (0,)
+    assert m.estimate([]).counts.tolist() == [0, 0]
+    assert RandomizedResponse(50.0, 4).release([0, 1, 2, 3]).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: RandomizedResponse(0),
+        lambda: RandomizedResponse(-1.0),
+        lambda: RandomizedResponse(float("nan")),
+        lambda: RandomizedResponse(float("inf")),
+        lambda: RandomizedResponse(1e6),
+        lambda: RandomizedResponse("1"),
+        lambda: RandomizedResponse(1.0, 1),
+        lambda: RandomizedResponse(1.0, 2.0),
+        lambda: RandomizedResponse.with_truth(0.5),
+        lambda: RandomizedResponse.with_truth(1),
+        lambda: RandomizedResponse.with_truth(Fraction(1, 4), 3),
+        lambda: RandomizedResponse(1.0).release(2),
+        lambda: RandomizedResponse(1.0).release(-1),
+        lambda: RandomizedResponse(1.0).release(0.0),
+        lambda: RandomizedResponse(1.0).release("yes"),
+        lambda: RandomizedResponse(1.0).release([[0], [0, 1]]),
+        lambda: RandomizedResponse(1.0).release(None),
+        lambda: RandomizedResponse(1.0).release(np.ma.masked_array([1], mask=[True])),
+        lambda: RandomizedResponse(1.0, 3).release(True),
+        lambda: RandomizedResponse(1.0).estimate([0, 5]),
+        lambda: RandomizedResponse(1.0).estimate([0], confidence=1.0),
+        lambda: RandomizedResponse(1.0).tail(-1, 10),
+        lambda: RandomizedResponse(1.0).halfwidth(0.95, reports=0),
+        lambda: RandomizedResponse.sample_size(0, 1.0),
+    ],
+)
+def test_bad_input_gets_one_sentence(call):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
