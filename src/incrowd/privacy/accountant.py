@@ -99,8 +99,11 @@ def epsilon(counts: Counts, delta: Fraction) -> float:
     best = min(best, renyi.epsilon_bound(lambda c: cumulant(rest, c), slack))
     if best == 0:
         return best
-    exact = [_exact_epsilon(rest, direction, slack, best) for direction in directions(rest)]
-    return min(best, max(exact))
+    found = 0.0
+    for direction in directions(rest):
+        if found == 0 or _exact_delta(rest, direction, found) > slack:
+            found = max(found, _exact_epsilon(rest, direction, slack, best))
+    return min(best, found)
 
 
 def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: float) -> float:
@@ -160,7 +163,24 @@ def delta(counts: Counts, epsilon: Fraction) -> float:
     return min(1.0, float_up(mass + (1 - mass) * Fraction(inner)))
 
 
+def _largest_loss(counts: Counts, direction: Direction) -> float:
+    """A bound on the loss in one direction: a unit added to a sample is missed with probability 1 - rate."""
+    total = 0.0
+    for event, count in counts.items():
+        bounds = [math.inf]
+        epsilon = conversions.pure_epsilon(event)
+        if epsilon is not None:
+            bounds.append(float(epsilon))
+        if isinstance(event, events.PoissonSubsampled) and direction == "add" and event.rate < 1:
+            bounds.append(-math.log1p(-float(event.rate)))
+        total += count * min(bounds)
+    return total * (1 + 1e-13)
+
+
 def _exact_delta(counts: Counts, direction: Direction, epsilon: float) -> float:
+    """delta in one direction from the exact curve; 1 where there is none."""
+    if _largest_loss(counts, direction) <= epsilon:
+        return 0.0
     plan = contour.make_plan(counts, direction)
     if plan is None:
         return 1.0

@@ -35,8 +35,10 @@ from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats, Values
 
 UNIT_ROUNDOFF = 2.0**-53
-TOLERANCE = 1e-7
-"""The relative excess of epsilon that smoothing and lattices aim to stay below."""
+SMOOTHING_TOLERANCE = 3e-8
+"""The relative excess of epsilon that smoothing aims to stay below."""
+LATTICE_TOLERANCE = 1.5e-7
+"""The same for lattices."""
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
 _NEGLIGIBLE = -60.0
@@ -116,12 +118,12 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
 class Contour:
     """The moments of a plan on one line Re z = c, ready for `delta` near the epsilon it was made for."""
 
-    def __init__(self, plan: Plan, epsilon: float, tolerance: float = TOLERANCE) -> None:
+    def __init__(self, plan: Plan, epsilon: float) -> None:
         self.plan = plan
         self.c, self.period, level = _choose(plan, epsilon)
         if plan.sampled or plan.ranged:
-            self._lay_lattice(tolerance)
-        wanted = math.sqrt(2 * tolerance * max(epsilon, 1e-9) / (self.c + 1))
+            self._lay_lattice(epsilon)
+        wanted = math.sqrt(2 * SMOOTHING_TOLERANCE * max(epsilon, 1e-9) / (self.c + 1))
         own = math.sqrt(plan.mu2)
         self.smoothing = 0.0 if own >= wanted / 2 else wanted
         # Past this exponent the truncated part is below 1e-10 of the answer.
@@ -137,11 +139,13 @@ class Contour:
         self.mu2 = plan.mu2 + self.smoothing**2
         self._evaluate()
 
-    def _lay_lattice(self, tolerance: float) -> None:
-        """A spacing that adds little variance, a power of two so that lattices are found again."""
-        plan = self.plan
-        repeats = sum(count for _, count in plan.sampled) + (1 if plan.ranged else 0)
-        fine = math.sqrt(24 * tolerance * _variance(plan) / repeats)
+    def _lay_lattice(self, epsilon: float) -> None:
+        """A spacing h whose added variance, h^2 / 6 a release, costs little epsilon: (c + 1) / 2 times it.
+
+        It is a power of two so that lattices are found again.
+        """
+        repeats = sum(count for _, count in self.plan.sampled) + (1 if self.plan.ranged else 0)
+        fine = math.sqrt(12 * LATTICE_TOLERANCE * max(epsilon, 1e-9) / (repeats * (self.c + 1)))
         self.step = 2.0 ** math.floor(math.log2(max(fine, self.period / MOST_LATTICE)))
         self.size = lattice.fast_size(self.period / self.step)
         self.period = self.size * self.step
@@ -216,18 +220,6 @@ def _multiply(
     moment = np.where(small, bound, moment)
     off = np.log1p(np.where(small, 3.0, bound / np.abs(moment)))
     return log_value + count * np.log(moment), error + count * off
-
-
-def _variance(plan: Plan) -> float:
-    """About the variance of the composed loss."""
-    total = plan.mu2
-    for factor in plan.factors:
-        total += factor.count * min(factor.epsilon, factor.epsilon**2)
-    for event, count in plan.sampled:
-        total += count * sampling.spread(event) ** 2
-    for epsilon, count in plan.ranged:
-        total += count * float(epsilon) ** 2 / 4
-    return max(total, 1e-12)
 
 
 def _choose(plan: Plan, epsilon: float) -> tuple[float, float, float]:

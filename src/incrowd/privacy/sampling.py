@@ -26,7 +26,7 @@ Direction = Literal["remove", "add"]
 _FAR = 40.0
 """How many deviations the points for moments extend to the right."""
 _REACH = 11.0
-"""On the lattice, Gaussian points beyond this many deviations (mass below 2e-28) are moved to an infinite loss."""
+"""On the lattice, Gaussian points beyond this many deviations (mass below 2e-28) get an infinite loss."""
 MOST_STEPS = 2**20
 
 
@@ -108,7 +108,7 @@ def cumulant(event: events.PoissonSubsampled, c: Floats, direction: Direction) -
     total: Floats = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
     limit = np.inf
     if isinstance(event.event, events.Gaussian):
-        # Removing: the integrand peaks at or before (c + 1) mu, which must lie 9 deviations within the points.
+        # Removing: the integrand peaks at or before (c + 1) mu: keep that 9 deviations within the points.
         # Adding: off the axis |w| is at least cos(angle / 2) times its value on it, so exp(d^2 / 2) becomes
         # exp(d^2 / 2) cos(mu d / 2)^-c; with d = 1 / max(1, mu) that is 1e-18 up to this order.
         mu = float(event.event.mu)
@@ -117,15 +117,6 @@ def cumulant(event: events.PoissonSubsampled, c: Floats, direction: Direction) -
         # Panels of half-length 1/2 and the ellipse that reaches 1.5 off the axis: 6^-48 exp(1.1 (c + 1)).
         limit = 40.0
     return np.where(c <= limit, total + 1e-13 * (1 + np.abs(top)), np.inf)
-
-
-def spread(event: events.PoissonSubsampled) -> float:
-    """The standard deviation of the sampled loss, to choose a lattice by."""
-    loss, log_mass = _points(event)
-    mass = np.exp(log_mass + loss)
-    mass = mass / mass.sum()
-    mean = float(mass @ loss)
-    return math.sqrt(max(float(mass @ (loss - mean) ** 2), 1e-300))
 
 
 def lattice_points(
