@@ -100,9 +100,7 @@ def scalars(rounds: int) -> None:
         return run
 
     taken = medians({name: repeated(draw) for name, draw in samplers.items()}, rounds)
-    print(
-        f"\nA single draw in microseconds (target: below 50), medians of {rounds} interleaved rounds of {repeats}"
-    )
+    print(f"\nA single draw, microseconds (target: below 50), median of {rounds} rounds of {repeats} draws")
     for name, seconds in taken.items():
         print(f"{name:<26}{seconds / repeats * 1e6:>8.1f}")
 

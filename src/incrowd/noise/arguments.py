@@ -7,6 +7,7 @@ and a bound on the error), and the exact rational value behind it (the slow path
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,13 +58,15 @@ def as_float(value: Fraction) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(np.finfo(np.float64).max, value)
+        return sys.float_info.max if value > 0 else -sys.float_info.max
 
 
 def single(value: Any, name: str) -> Fraction | None:
     """Return the exact value of a single real number, None for an array; refuse what is not real."""
     if type(value) is int or type(value) is Fraction:
         return Fraction(value)
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     if isinstance(value, bool | np.bool_ | str | bytes | complex | np.complexfloating) or value is None:
         raise InvalidInput(f"The {name} must be a real number, not {value!r}.")
     if isinstance(value, float | np.floating) and not np.isfinite(value):
@@ -86,8 +89,6 @@ def parameter(value: Any, name: str) -> Parameter:
         raise InvalidInput(
             f"The {name} must be a real number or an array of them, not {type(value).__name__}."
         )
-    if array.ndim == 0:
-        return parameter(array.item(), name)
     shape, flat = array.shape, array.reshape(-1)
     if flat.dtype == object:
         numbers = [single(item, name) for item in flat.tolist()]

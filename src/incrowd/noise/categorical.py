@@ -81,7 +81,7 @@ _SHORT = 24
 
 
 def _plain_gaps(utilities: Sequence[Any], rate: Fraction) -> list[float] | None:
-    """Return rate (best - utility) with the error of `_distances`, for plain floats or plain ints; else None."""
+    """Return rate (best - utility) with the error of `_distances`, for plain floats or ints; else None."""
     kinds = set(map(type, utilities))
     speed = as_float(abs(rate))
     plain = kinds == {int} or (kinds == {float} and all(map(math.isfinite, utilities)))

@@ -179,7 +179,7 @@ def _low_bits(scale: Parameter, shift: NDArray[np.int64], count: int, source: So
     mask = (np.int64(1) << shift) - 1
     while pending.size:
         words = source.words(pending.size, np.uint64)
-        low = (words >> np.uint64(1)).astype(np.int64) & (mask if mask.size == 1 else mask[pending])
+        low = words.astype(np.int64) & (mask if mask.size == 1 else mask[pending])
 
         def exact(i: int, low: NDArray[np.int64] = low, pending: NDArray[np.intp] = pending) -> Bounds:
             return _keep_bounds(int(low[i]), scale.exact(int(pending[i])))

@@ -82,7 +82,7 @@ def _theta(s: float) -> float:
     """
     if s >= 1:
         return s * math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * s) ** 2) if s < 4 else 1)
-    return 1 + 2 * sum(math.exp(-min(0.5 * (j / s) ** 2, 745.0)) for j in range(1, 41))
+    return 1 + 2 * sum(math.exp(-0.5 * min(j / s, 38.0) ** 2) for j in range(1, 41))
 
 
 def _tail_by_sum(k: NDArray[np.float64], s: float) -> NDArray[np.float64]:

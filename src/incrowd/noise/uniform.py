@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.arguments import RealArray, Reals, Shape, Size, draws, parameter
+from incrowd.noise.arguments import Parameter, RealArray, Reals, Shape, Size, as_float, draws, parameter
 from incrowd.noise.source import SYSTEM, Source
 
 Whole = int | np.integer[Any]
@@ -27,14 +27,21 @@ def uniform(high: RealArray, size: Size = None, *, source: Source | None = None)
     0
     """
     values = parameter(high, "bound")
-    whole = [values.exact(i) for i in range(values.approx.size)]
-    for bound in whole:
-        if bound.denominator != 1 or not 1 <= bound <= 2**63:
-            raise InvalidInput(f"The bound must be a whole number from 1 to 2^63, not {float(bound):g}.")
+    bounds = _bounds(values)
     count, shape = draws(size, values.shape)
-    bounds = np.array([int(bound) for bound in whole], dtype=np.uint64)
     result = draw_below(bounds, count, source or SYSTEM)
     return int(result[0]) if shape is None else result.reshape(shape)
+
+
+def _bounds(values: Parameter) -> NDArray[np.uint64]:
+    given = values.given
+    if isinstance(given, np.ndarray) and given.dtype.kind == "i" and given.min(initial=1) >= 1:
+        return given.astype(np.uint64)
+    exact = [values.exact(i) for i in range(values.approx.size)]
+    for bound in exact:
+        if bound.denominator != 1 or not 1 <= bound <= 2**63:
+            raise InvalidInput(f"The bound must be a whole number from 1 to 2^63, not {as_float(bound):g}.")
+    return np.array([int(bound) for bound in exact], dtype=np.uint64)
 
 
 def draw_below(bounds: NDArray[np.uint64], count: int, source: Source) -> NDArray[np.int64]:
