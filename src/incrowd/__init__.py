@@ -1,7 +1,8 @@
 """Incrowd: a differential-privacy curator.
 
-It stands between a database about people and everyone who wants to learn from it, answers SQL with just enough exact noise
-that nobody in the data can be singled out, says how sure each answer is, and keeps a durable account of the cost.
+It stands between a database about people and everyone who wants to learn from it, answers SQL with just
+enough exact noise that nobody in the data can be singled out, says how sure each answer is, and keeps a
+durable account of the cost.
 """
 
 from importlib.metadata import version

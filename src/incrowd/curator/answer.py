@@ -1,4 +1,6 @@
-"""The answer: a table of noisy numbers with intervals, what it cost, what is left, and how much to trust it."""
+"""The answer: a table of noisy numbers with intervals, what it cost, what is left, and how much to trust
+it.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +34,8 @@ class Answer:
     released: tuple[Released, ...] = field(repr=False)
     price: Price = field(repr=False)
     remaining: tuple[Balance, ...] = field(default=(), repr=False)
+    public: Mapping[str, pa.Table] = field(default_factory=dict, repr=False)
+    """The public tables that the SQL above the released numbers reads."""
     recalled: bool = False
     """Whether it was on record and cost nothing this time."""
 
@@ -46,12 +50,20 @@ class Answer:
         return self.price.confidence
 
     def to_arrow(self, intervals: float | bool | None = None) -> pa.Table:
-        """The answer as an Arrow table; with `intervals` (a confidence), name_low and name_high beside each number."""
-        return post_process(self.plan, self.released, self._level(intervals))
+        """The answer as an Arrow table; with `intervals` (a confidence), name_low and name_high beside each
+        number.
+        """
+        return post_process(self.plan, self.released, self.public, self._level(intervals))
 
     def to_pandas(self, intervals: float | bool | None = None) -> pandas.DataFrame:
         """The answer as a pandas data frame."""
-        return self.to_arrow(intervals).to_pandas()
+        try:
+            import pandas
+        except ImportError:
+            raise InvalidInput("to_pandas needs the package pandas: pip install 'incrowd[pandas]'.") from None
+        frame = self.to_arrow(intervals).to_pandas()
+        assert isinstance(frame, pandas.DataFrame)
+        return frame
 
     def to_polars(self, intervals: float | bool | None = None) -> polars.DataFrame:
         """The answer as a polars data frame."""
@@ -72,7 +84,9 @@ class Answer:
             return None
         level = self.confidence if intervals is True else float(intervals)
         if not 0 < level < 1:
-            raise InvalidInput(f"intervals must be a confidence between 0 and 1, such as 0.95, not {intervals!r}.")
+            raise InvalidInput(
+                f"intervals must be a confidence between 0 and 1, such as 0.95, not {intervals!r}."
+            )
         return level
 
     @property
@@ -89,20 +103,28 @@ class Answer:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers."""
-        notes = [note for leaf in self.plan.leaves for note in (each.note for each in leaf.aggregates) if note]
+        notes = [
+            note for leaf in self.plan.leaves for note in (each.note for each in leaf.aggregates) if note
+        ]
         for label, factor in self.factors.items():
             if factor > 1.02:
                 notes.append(
-                    f"{label}: heavy units were scaled down to bound what one of them can do, and all groups scaled back up by "
-                    f"{factor:.2f}; this assumes that heavy units are spread over groups like the others."
+                    f"{label}: heavy units were scaled down to bound what one of them can do, and all groups "
+                    f"scaled back up by {factor:.2f}; this assumes that heavy units are spread over groups "
+                    "like the others."
                 )
             if factor > 2:
-                notes.append(f"{label}: more of the total was cut off than kept, so the cut is likely to dominate the error; ask with a larger epsilon or contribution.")
+                notes.append(
+                    f"{label}: more of the total was cut off than kept, so the cut is likely to dominate the "
+                    "error; ask with a larger epsilon or contribution."
+                )
         return tuple(dict.fromkeys(notes))
 
     @property
     def noise_share(self) -> Mapping[str, float]:
-        """For each sum or count: the typical noise (one standard deviation) as a share of the median answer."""
+        """For each sum or count: the typical noise (one standard deviation) as a share of the median
+        answer.
+        """
         found = {}
         for leaf, released in zip(self.plan.leaves, self.released, strict=True):
             for aggregate in leaf.aggregates:
@@ -129,18 +151,20 @@ class Answer:
         table = self.to_arrow(True)
         head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(each))}</td>" for each in row.values()) + "</tr>" for row in table.slice(0, 50).to_pylist()
+            "<tr>" + "".join(f"<td>{html.escape(_shown(each))}</td>" for each in row.values()) + "</tr>"
+            for row in table.slice(0, 50).to_pylist()
         )
         more = f"<p>{table.num_rows - 50} more rows</p>" if table.num_rows > 50 else ""
         notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
         cost = html.escape(f"{'On record, free' if self.recalled else self.price}")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}<p><small>{cost}</small></p>{notes}"
+        shown = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        return f"{shown}<p><small>{cost}</small></p>{notes}"
 
-    def plot(self, confidence: float | None = None) -> altair.Chart:
+    def plot(self, confidence: float | None = None) -> altair.LayerChart | altair.FacetChart:
         """A chart with error bars: numbers by group."""
         from incrowd.curator.plot import chart
 
-        return chart(self.to_arrow(confidence or self.confidence), self.plan)
+        return chart(self.to_arrow(confidence or self.confidence))
 
 
 def _shown(value: Any) -> str:

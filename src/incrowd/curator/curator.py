@@ -1,9 +1,8 @@
 """The curator: the only place where data, noise and budget meet.
 
-A question goes through eight steps, one function each, in this order:
-parse -> bound -> price -> reserve -> execute -> noise -> record -> answer.
-Everything that can be wrong with a question is found in the first three, which read no private row and spend nothing. After `reserve`
-nothing is refunded, whatever happens.
+A question goes through eight steps, one function each, in this order: parse -> bound -> price -> reserve ->
+execute -> noise -> record -> answer. Everything that can be wrong with a question is found in the first
+three, which read no private row and spend nothing. After `reserve` nothing is refunded, whatever happens.
 """
 
 from __future__ import annotations
@@ -31,15 +30,13 @@ from incrowd.query import Contribution, Field, Plan, Question
 from incrowd.query import bound as bound_plan
 from incrowd.query import parse as parse_sql
 
-MOST_EPSILON = 1e4
-
 
 class Curator:
     """Answers questions about private tables, and keeps the account of what that has cost.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"user_id": [1, 2, 3], "age": [31, 44, 57]})
-    >>> curator = Curator.from_tables(people=people, unit="user_id", bounds={"people.age": (18, 90)}, budget=(3.0, 1e-6))
+    >>> curator = Curator.from_tables(people=people, unit="user_id", budget=(3.0, 1e-6))
     >>> answer = curator.ask("SELECT COUNT(DISTINCT user_id) AS people FROM people", epsilon=1.0)
     >>> answer.to_arrow().column_names
     ['people']
@@ -72,9 +69,13 @@ class Curator:
         ledger: str | Path | None = None,
         **tables: Any,
     ) -> Curator:
-        """A curator over data frames (pandas, polars or Arrow), given by name; its ledger is in memory unless a path is given."""
+        """A curator over data frames (pandas, polars or Arrow), given by name; its ledger is in memory
+        unless a path is given.
+        """
         if not tables:
-            raise InvalidInput("Give at least one table by name, such as Curator.from_tables(people=frame, ...).")
+            raise InvalidInput(
+                "Give at least one table by name, such as Curator.from_tables(people=frame, ...)."
+            )
         types = {name: frame_types(frame, name) for name, frame in tables.items()}
         catalog = catalog_for(
             types,
@@ -96,8 +97,17 @@ class Curator:
     def bound(self, question: Question, contribution: int | None = None, groups: int | None = None) -> Plan:
         """Step 2: a plan in which one unit moves every number by a known amount."""
         plan = bound_plan(question, self.catalog, self._public, Contribution(contribution, groups))
-        local.check(plan)
+        local.check(plan, self._public_tables(plan))
         return plan
+
+    def _public_tables(self, plan: Plan) -> dict[str, pa.Table]:
+        """The public tables that the SQL above the released numbers reads."""
+        found = {}
+        for name in local.public_tables(plan):
+            declared = self.catalog.find(name)
+            assert declared is not None and not self.catalog.tables[declared].private
+            found[name] = self._backend.run(f'SELECT * FROM "{declared}"')
+        return found
 
     def price(
         self,
@@ -112,7 +122,9 @@ class Curator:
         groups: int | None = None,
         rescale: bool = True,
     ) -> Price:
-        """Step 3: what a question would cost, how wrong its answer would be, and what would be left. Reads no private row."""
+        """Step 3: what a question would cost, how wrong its answer would be, and what would be left. Reads
+        no private row.
+        """
         plan = sql if isinstance(sql, Plan) else self.bound(self.parse(sql), contribution, groups)
         who = self._analyst(analyst)
         level = self.catalog.defaults.confidence if confidence is None else confidence
@@ -128,18 +140,31 @@ class Curator:
         given = plan.options.get("delta") if delta is None else delta
         return self.catalog.default_delta if given is None else given
 
-    def _epsilon(self, plan: Plan, epsilon: float | None, within: float | None, delta: float, confidence: float, rescale: bool) -> float:
+    def _epsilon(
+        self,
+        plan: Plan,
+        epsilon: float | None,
+        within: float | None,
+        delta: float,
+        confidence: float,
+        rescale: bool,
+    ) -> float:
         """The epsilon that was asked; the cheapest one for an accuracy; the policy's default otherwise."""
         given = plan.options.get("epsilon") if epsilon is None else epsilon
         if given is not None and not (isinstance(given, int | float) and 0 < given < float("inf")):
             raise InvalidInput(f"epsilon must be a positive number, not {given!r}.")
         if given is not None and given > self.catalog.budget.epsilon:
-            raise NotPermitted(f"epsilon {given:g} is above the dataset's whole budget of {self.catalog.budget.epsilon:g}; ask for less.")
+            raise NotPermitted(
+                f"epsilon {given:g} is above the dataset's whole budget of "
+                f"{self.catalog.budget.epsilon:g}; ask for less."
+            )
         if within is None:
             return self.catalog.default_epsilon if given is None else float(given)
         return self._cheapest(plan, within, delta, confidence, rescale, given or self.catalog.budget.epsilon)
 
-    def _cheapest(self, plan: Plan, within: float, delta: float, confidence: float, rescale: bool, most: float) -> float:
+    def _cheapest(
+        self, plan: Plan, within: float, delta: float, confidence: float, rescale: bool, most: float
+    ) -> float:
         if not (isinstance(within, int | float) and 0 < within < float("inf")):
             raise InvalidInput(f"within must be a positive number, not {within!r}.")
 
@@ -147,13 +172,16 @@ class Curator:
             widths = split(plan, epsilon, delta, confidence=confidence, rescale=rescale).halfwidths
             if not widths or any(width is None for width in widths.values()):
                 raise QueryError(
-                    "within= needs counts or sums whose contribution per unit is declared: say epsilon= instead, or contribution= "
-                    "for the number of rows that one unit counts for."
+                    "within= needs counts or sums whose contribution per unit is declared: say epsilon= "
+                    "instead, or contribution= for the number of rows that one unit counts for."
                 )
             return max(width for width in widths.values() if width is not None)
 
         if widest(most) > within:
-            raise NotPermitted(f"Answers within {within:g} at {confidence:.0%} confidence would need an epsilon above {most:g}; accept a larger error.")
+            raise NotPermitted(
+                f"Answers within {within:g} at {confidence:.0%} confidence would need an epsilon above "
+                f"{most:g}; accept a larger error."
+            )
         low, high = most * 1e-9, most
         while high / low > 1 + 1e-6:
             middle = (low * high) ** 0.5
@@ -176,9 +204,10 @@ class Curator:
     ) -> Answer:
         """The answer to a question.
 
-        epsilon, delta: the price; or `within`: the cheapest epsilon whose error stays within it at `confidence`; both: epsilon is the most.
-        contribution, groups: how many rows, and groups, one unit may count for; chosen privately where nobody says.
-        rescale: undo the shrinking of heavy units with a privately measured total.
+        epsilon, delta: the price; or `within`: the cheapest epsilon whose error stays within it at
+        `confidence`; both: epsilon is the most. contribution, groups: how many rows, and groups, one unit
+        may count for; chosen privately where nobody says. rescale: undo the shrinking of heavy units with a
+        privately measured total.
         """
         who = self._analyst(analyst)
         plan = self.bound(self.parse(sql), contribution, groups)
@@ -186,29 +215,34 @@ class Curator:
             plan, epsilon, delta=delta, within=within, confidence=confidence, analyst=who, rescale=rescale
         )
         keys = [releasing.public_keys(leaf, self._backend) for leaf in plan.leaves]
+        public = self._public_tables(plan)
         version = self._backend.version(name for leaf in plan.leaves for name in leaf.tables)
         question = _fingerprint(plan, price)
         recorded = self._ledger.recall(question, version, who)
         if recorded is not None:
-            return Answer(plan, _unpack(recorded), price, self._ledger.remaining(who), recalled=True)
+            return Answer(plan, _unpack(recorded), price, self._ledger.remaining(who), public, recalled=True)
         reservation = self.reserve(who, price, question, version)
         exact = self.execute(plan, price, keys, progress)
         released = self.noise(exact, price, keys)
         self.record(reservation, released)
-        return Answer(plan, released, price, self._ledger.remaining(who))
+        return Answer(plan, released, price, self._ledger.remaining(who), public)
 
     def reserve(self, analyst: str, price: Price, question: str, version: str) -> Reservation:
         """Step 4: spend the price, durably, before any private row is read."""
         return self._ledger.reserve(analyst, price.guarantee, question, version)
 
-    def execute(self, plan: Plan, price: Price, keys: Sequence[pa.Table | None], progress: Progress | None = None) -> list[releasing.Exact]:
+    def execute(
+        self, plan: Plan, price: Price, keys: Sequence[pa.Table | None], progress: Progress | None = None
+    ) -> list[releasing.Exact]:
         """Step 5: the exact numbers, from the engine."""
         return [
             releasing.execute(index, leaf, price, self._backend, keys[index], progress)
             for index, leaf in enumerate(plan.leaves)
         ]
 
-    def noise(self, exact: Sequence[releasing.Exact], price: Price, keys: Sequence[pa.Table | None]) -> tuple[Released, ...]:
+    def noise(
+        self, exact: Sequence[releasing.Exact], price: Price, keys: Sequence[pa.Table | None]
+    ) -> tuple[Released, ...]:
         """Step 6: noisy numbers in their place."""
         return tuple(releasing.noise(index, each, price, keys[index]) for index, each in enumerate(exact))
 
@@ -253,7 +287,10 @@ def _public_fields(catalog: Catalog, backend: Backend) -> dict[str, dict[str, Fi
 
 def _fingerprint(plan: Plan, price: Price) -> str:
     """The question and its price in one word: what makes two asks the same."""
-    lines = [[line.leaf, line.kind, line.target, line.noise, str(line.epsilon), line.mu, str(line.delta)] for line in price.lines]
+    lines = [
+        [line.leaf, line.kind, line.target, line.noise, str(line.epsilon), line.mu, str(line.delta)]
+        for line in price.lines
+    ]
     text = json.dumps([plan.fingerprint, lines, price.confidence])
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -1,8 +1,10 @@
-"""From noisy measures to the columns that were asked, with intervals: arithmetic on released numbers, free of cost.
+"""From noisy measures to the columns that were asked, with intervals: arithmetic on released numbers, free of
+cost.
 
-An interval at confidence c is computed from a box: each of the k measures behind a column lies within its half-width at
-confidence 1 - (1 - c)/k, so by the union bound all of them do with probability c, and interval arithmetic carries the box
-through the formula. That is conservative for ratios and exact for a single sum.
+An interval at confidence c is computed from a box: each of the k measures behind a column lies within its
+half-width at confidence 1 - (1 - c)/k, so by the union bound all of them do with probability c, and
+interval arithmetic carries the box through the formula. That is conservative for ratios and exact for a
+single sum.
 """
 
 from __future__ import annotations

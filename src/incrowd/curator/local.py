@@ -1,8 +1,10 @@
-"""Post-processing: the SQL above the leaves, over released tables, in a DuckDB of its own that holds nothing private."""
+"""Post-processing: the SQL above the leaves, over released tables, in a DuckDB of its own that holds
+nothing private.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -15,31 +17,53 @@ from incrowd.errors import QueryError
 from incrowd.query import Leaf, Plan
 from incrowd.query.sql import DIALECT
 
-_ARROW = {"integer": pa.int64(), "float": pa.float64(), "text": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "timestamp": pa.timestamp("us")}
+_ARROW = {
+    "integer": pa.int64(),
+    "float": pa.float64(),
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
 
 
-def post_process(plan: Plan, released: Sequence[Released], confidence: float | None) -> pa.Table:
+def post_process(
+    plan: Plan, released: Sequence[Released], public: Mapping[str, pa.Table], confidence: float | None
+) -> pa.Table:
     """The answer's table, with the ends of intervals beside the numbers where a confidence is given."""
     tables = [_columns(leaf, each, confidence) for leaf, each in zip(plan.leaves, released, strict=True)]
     query = plan.outer if confidence is None else with_ends(plan.outer)
-    return _run(query, tables)
+    try:
+        return _run(query, tables, public)
+    except duckdb.Error as error:
+        raise QueryError(f"The SQL over the released numbers failed: {str(error).splitlines()[0]}") from None
 
 
-def check(plan: Plan) -> None:
+def public_tables(plan: Plan) -> tuple[str, ...]:
+    """The public tables that the SQL above the leaves reads."""
+    names = {table.name for table in plan.outer.find_all(exp.Table)}
+    return tuple(sorted(name for name in names if not name.startswith("released_")))
+
+
+def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
     """Refuse SQL over the released tables that cannot run, before anything is spent."""
     empty = [_empty(leaf) for leaf in plan.leaves]
     try:
-        _run(plan.outer, empty)
-        _run(with_ends(plan.outer), empty)
+        _run(plan.outer, empty, public)
+        _run(with_ends(plan.outer), empty, public)
     except duckdb.Error as error:
-        raise QueryError(f"The SQL over the released numbers cannot run: {str(error).splitlines()[0]}") from None
+        raise QueryError(
+            f"The SQL over the released numbers cannot run: {str(error).splitlines()[0]}"
+        ) from None
 
 
-def _run(query: exp.Query, tables: Sequence[pa.Table]) -> pa.Table:
+def _run(query: exp.Query, tables: Sequence[pa.Table], public: Mapping[str, pa.Table]) -> pa.Table:
     with duckdb.connect(config={"enable_external_access": "false"}) as local:
         local.execute("SET TimeZone = 'UTC'")
         for index, table in enumerate(tables):
             local.register(f"released_{index}", table)
+        for name, table in public.items():
+            local.register(name, table)
         return local.sql(query.sql(DIALECT)).to_arrow_table()
 
 
@@ -51,7 +75,9 @@ def _columns(leaf: Leaf, released: Released, confidence: float | None) -> pa.Tab
         for suffix, values in (("", span.value), ("_low", span.low), ("_high", span.high)):
             if suffix and confidence is None:
                 continue
-            columns[aggregate.name + suffix] = pa.array(values.astype(np.int64) if aggregate.whole else values)
+            columns[aggregate.name + suffix] = pa.array(
+                values.astype(np.int64) if aggregate.whole else values
+            )
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)
@@ -71,10 +97,14 @@ def with_ends(query: exp.Query) -> exp.Query:
         return query
     outer = query.copy()
     ends = _ends_below(outer)
-    if outer.args.get("group") or outer.args.get("distinct") or any(each.find(exp.AggFunc, exp.Window) for each in outer.expressions):
+    if (
+        outer.args.get("group")
+        or outer.args.get("distinct")
+        or any(each.find(exp.AggFunc, exp.Window) for each in outer.expressions)
+    ):
         return outer
     taken = {each.alias_or_name for each in outer.expressions}
-    picked: list[exp.Expression] = []
+    picked: list[exp.Expr] = []
     for each in outer.expressions:
         picked.append(each)
         found = _interval(each.unalias(), ends)
@@ -98,16 +128,24 @@ def _ends_below(select: exp.Select) -> dict[str, tuple[exp.Expression, exp.Expre
             names = {each.alias_or_name for each in inner.expressions}
             for name in names:
                 if f"{name}_low" in names and f"{name}_high" in names:
-                    columns = [exp.column(f"{name}{end}", table=source.alias_or_name, quoted=True) for end in ("", "_low", "_high")]
+                    columns = [
+                        exp.column(f"{name}{end}", table=source.alias_or_name, quoted=True)
+                        for end in ("", "_low", "_high")
+                    ]
                     found[columns[0].sql(DIALECT)] = (columns[1], columns[2])
         elif isinstance(source, exp.Table):
             for column in select.find_all(exp.Column):
                 if not column.table and column.name.startswith("a") and column.name[1:].isdigit():
-                    found[column.sql(DIALECT)] = (exp.column(f"{column.name}_low"), exp.column(f"{column.name}_high"))
+                    found[column.sql(DIALECT)] = (
+                        exp.column(f"{column.name}_low"),
+                        exp.column(f"{column.name}_high"),
+                    )
     return found
 
 
-def _interval(node: exp.Expression, ends: dict[str, tuple[exp.Expression, exp.Expression]]) -> tuple[exp.Expression, exp.Expression] | None:
+def _interval(
+    node: exp.Expression, ends: dict[str, tuple[exp.Expression, exp.Expression]]
+) -> tuple[exp.Expression, exp.Expression] | None:
     """The ends of an expression by interval arithmetic; None where they cannot be followed."""
     text = node.sql(DIALECT)
     if text in ends:
@@ -116,14 +154,16 @@ def _interval(node: exp.Expression, ends: dict[str, tuple[exp.Expression, exp.Ex
         if isinstance(node, exp.Literal):
             return node.copy(), node.copy()
         inner = _interval(node.this, ends)
-        return None if inner is None else (exp.Neg(this=exp.paren(inner[1])), exp.Neg(this=exp.paren(inner[0])))
+        return (
+            None if inner is None else (exp.Neg(this=exp.paren(inner[1])), exp.Neg(this=exp.paren(inner[0])))
+        )
     if isinstance(node, exp.Paren):
         return _interval(node.this, ends)
     if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Sqrt | exp.Cast):
         inner = _interval(node.this, ends)
         if inner is None:
             return None
-        both = []
+        both: list[exp.Expression] = []
         for end in inner:
             copy = node.copy()
             copy.set("this", end)
@@ -137,11 +177,17 @@ def _interval(node: exp.Expression, ends: dict[str, tuple[exp.Expression, exp.Ex
         known = [each for each in parts if each is not None]
         if len(known) < len(parts):
             return None
-        return tuple(type(node)(this=known[0][end], expressions=[each[end] for each in known[1:]]) for end in (0, 1))  # type: ignore[return-value]
+        return tuple(
+            type(node)(this=known[0][end], expressions=[each[end] for each in known[1:]]) for end in (0, 1)
+        )  # type: ignore[return-value]
     return None
 
 
-def _arithmetic(node: exp.Expression, left: tuple[exp.Expression, exp.Expression], right: tuple[exp.Expression, exp.Expression]) -> tuple[exp.Expression, exp.Expression]:
+def _arithmetic(
+    node: exp.Expression,
+    left: tuple[exp.Expression, exp.Expression],
+    right: tuple[exp.Expression, exp.Expression],
+) -> tuple[exp.Expression, exp.Expression]:
     def pair(a: exp.Expression, b: exp.Expression) -> exp.Expression:
         return type(node)(this=exp.paren(a.copy()), expression=exp.paren(b.copy()))
 
@@ -155,7 +201,10 @@ def _arithmetic(node: exp.Expression, left: tuple[exp.Expression, exp.Expression
     if isinstance(node, exp.Mul):
         return low, high
     # A divisor that may be zero leaves nothing sure.
-    sure = exp.GT(this=exp.Mul(this=exp.paren(right[0].copy()), expression=exp.paren(right[1].copy())), expression=exp.Literal.number("0"))
+    sure = exp.GT(
+        this=exp.Mul(this=exp.paren(right[0].copy()), expression=exp.paren(right[1].copy())),
+        expression=exp.Literal.number("0"),
+    )
     infinite = exp.cast(exp.Literal.string("Infinity"), "DOUBLE")
     return (
         exp.Case(ifs=[exp.If(this=sure, true=low)], default=exp.Neg(this=infinite)),

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incrowd.errors import InvalidInput
-from incrowd.query import Plan
 
 if TYPE_CHECKING:
     import altair
 
 
-def chart(table: pa.Table, plan: Plan) -> altair.Chart:
+def chart(table: pa.Table) -> altair.LayerChart | altair.FacetChart:
     """Points with error bars, one facet for each number, by the answer's other columns."""
     try:
         import altair as alt
@@ -28,16 +27,26 @@ def chart(table: pa.Table, plan: Plan) -> altair.Chart:
     rows: list[dict[str, Any]] = []
     for row in table.to_pylist():
         label = ", ".join("NULL" if row[name] is None else str(row[name]) for name in groups) or "all"
-        rows += [{"group": label, "number": name, "value": row[name], "low": row[f"{name}_low"], "high": row[f"{name}_high"]} for name in numbers]
+        rows += [
+            {
+                "group": label,
+                "number": name,
+                "value": row[name],
+                "low": row[f"{name}_low"],
+                "high": row[f"{name}_high"],
+            }
+            for name in numbers
+        ]
     order = list(dict.fromkeys(row["group"] for row in rows))
-    base = alt.Chart(alt.Data(values=rows)).encode(x=alt.X("group:N", sort=order, title=", ".join(groups) or None))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        x=alt.X("group:N", sort=order, title=", ".join(groups) or None)
+    )
     bars = base.mark_rule(strokeWidth=2, color="#8fb3d9").encode(y=alt.Y("low:Q", title=None), y2="high:Q")
     points = base.mark_point(filled=True, size=50, color="#1f4e79").encode(
         y="value:Q", tooltip=["group:N", "number:N", "value:Q", "low:Q", "high:Q"]
     )
     layered = alt.layer(bars, points)
     if len(numbers) == 1:
-        drawn = layered.properties(title=numbers[0])
-    else:
-        drawn = layered.facet(column=alt.Column("number:N", title=None)).resolve_scale(y="independent")
-    return drawn
+        return layered.properties(title=numbers[0])
+    beside: alt.FacetChart = layered.facet(column=alt.Column("number:N", title=None))
+    return beside.resolve_scale(y="independent")

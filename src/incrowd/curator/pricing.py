@@ -1,12 +1,12 @@
 """The price of a plan: how its epsilon and delta are split among what it releases, before any row is read.
 
-A leaf releases, in this order: a census of unit weights where a cap must be chosen; the weights of private keys against a
-threshold; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one line of the price.
-The lines of all leaves together are one fixed plan: their privacy parameters do not depend on any answer, so the
-guarantee of the whole is the composition of the lines' events.
+A leaf releases, in this order: a census of unit weights where a cap must be chosen; the weights of private
+keys against a threshold; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one
+line of the price. The lines of all leaves together are one fixed plan: their privacy parameters do not
+depend on any answer, so the guarantee of the whole is the composition of the lines' events.
 
-Noise on sums is Laplace with the leaf's epsilon shared out, or Gaussian with the same (epsilon, delta) shared out by
-squares, whichever is narrower.
+Noise on sums is Laplace with the leaf's epsilon shared out, or Gaussian with the same (epsilon, delta)
+shared out by squares, whichever is narrower.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from incrowd.curator.quantiles import POINTS
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.privacy import Guarantee, bounded_range, compose, gaussian, laplace, threshold
@@ -24,7 +25,10 @@ from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
 
 CHAIN = 1024
-"""Sums state their Laplace noise as a chain of this many steps; their sensitivity is rounded up to a multiple."""
+"""Sums state their Laplace noise as a chain of this many steps; their sensitivity is rounded up to a
+multiple.
+"""
+WIDER = 1 + Fraction(1, 2**26)
 Noise = Literal["laplace", "gaussian", "exponential"]
 LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
 _SHARE: Mapping[str, float] = {"census": 0.25, "keys": 1.0, "totals": 0.15}
@@ -59,7 +63,8 @@ class Line:
         if self.noise == "gaussian":
             return gaussian(self.mu)
         if self.noise == "exponential":
-            return bounded_range(self.epsilon)
+            # Ends are drawn after the points, adaptively, so they are a release of their own.
+            return bounded_range(self.epsilon * POINTS) + bounded_range(self.epsilon * (1 - POINTS))
         steps = CHAIN if self.kind in ("sum", "keys") else 1
         stated = laplace(self.epsilon, steps)
         return stated + threshold(self.delta) if self.delta else stated
@@ -68,7 +73,8 @@ class Line:
         """The mechanism that releases a sum whose cap is known; integers in steps of the measure's grid."""
         steps = measure.sensitivity_steps * distance
         if self.noise == "gaussian":
-            return Gaussian(scale=Fraction(steps) / Fraction(self.mu), sensitivity=steps)
+            # Noise on a grid is mu-GDP for a mu above sensitivity / scale by a part in 2^28 (see Gaussian).
+            return Gaussian(scale=Fraction(steps) / Fraction(self.mu) * WIDER, sensitivity=steps)
         return Laplace(self.epsilon, sensitivity=-(-steps // CHAIN) * CHAIN)
 
 
@@ -80,7 +86,9 @@ class Price:
     delta: float
     lines: tuple[Line, ...]
     halfwidths: Mapping[str, float | None]
-    """For each column of the answer that is an aggregate: the half-width at the confidence, where known beforehand."""
+    """For each column of the answer that is an aggregate: the half-width at the confidence, where known
+    beforehand.
+    """
     confidence: float
     notes: tuple[str, ...] = ()
     remaining: tuple[Any, ...] = field(default=(), compare=False)
@@ -138,14 +146,15 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         weights[key] = weights.get(key, 0.0) + weight if kind != "quantile" else weight
         labels.setdefault(key, label)
 
-    for key, measure in leaf.uncapped.items():
-        add("census", key, _SHARE["census"], f"how much each unit contributes to {measure.label}")
+    for weigh, measure in leaf.uncapped.items():
+        add("census", weigh, _SHARE["census"], f"how much each unit contributes to {measure.label}")
     if not leaf.public:
         if delta == 0:
             private = ", ".join(key.label for key in leaf.keys if key.domain is None)
             raise QueryError(
-                f"The values of {private} are not public, so releasing them costs delta: ask with a delta above 0, have the "
-                f"owner declare a domain, or list the values with WHERE {private.split(',')[0]} IN (...)."
+                f"The values of {private} are not public, so releasing them costs delta: ask with a delta "
+                "above 0, have the owner declare a domain, or list the values with WHERE "
+                f"{private.split(',')[0]} IN (...)."
             )
         add("keys", "keys", _SHARE["keys"], "which groups may be shown")
     for name, measure in leaf.measures.items():
@@ -184,7 +193,9 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
 def _gaussian_split(
     parts: list[Fraction], delta: Fraction, keys_delta: Fraction
 ) -> tuple[list[float] | None, Fraction]:
-    """The mu of each sum if Gaussian noise is narrower than Laplace at the same (epsilon, delta), else None."""
+    """The mu of each sum if Gaussian noise is narrower than Laplace at the same (epsilon, delta), else
+    None.
+    """
     if delta == 0 or len(parts) < 2:
         return None, keys_delta
     slack = delta / 2 if keys_delta else delta
@@ -223,11 +234,13 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         notes += [each.note for each in leaf.aggregates if each.note]
         if leaf.uncapped:
             notes.append(
-                "How much one unit may contribute is chosen privately from the data, so half-widths are known only with the answer."
+                "How much one unit may contribute is chosen privately from the data, so half-widths are "
+                "known only with the answer."
             )
         if any(each.kind in ("avg", "var", "covar", "corr") for each in leaf.aggregates):
             notes.append(
-                "The error of averages and spreads shrinks with the number of rows in a group, which is not known beforehand."
+                "The error of averages and spreads shrinks with the number of rows in a group, which is not "
+                "known beforehand."
             )
         if any(each.kind == "quantile" for each in leaf.aggregates):
             notes.append("A quantile's interval depends on how dense the data is around it.")

@@ -1,22 +1,26 @@
 """Quantiles with intervals, from one weighted histogram per group, by the exponential mechanism.
 
-Let a group's cells hold weights h_0..h_(B-1) (whole steps); a unit adds at most w_g to group g, and all groups together at most C.
+Let a group's cells hold weights h_0..h_(B-1) (whole steps); a unit adds at most w_g to group g, and all
+groups together at most C.
 
-One draw. With target rank r, cell b has utility -max(0, before(b) - r, r - after(b)), where before and after are the weights
-below b and up to b: 0 for the cell that holds the rank. If adding weight w moves before, after and r by at most w relative to each
-other, the utility moves by at most w, and the exponential mechanism with rate t = epsilon / (2 C) spends 2 t w_g in group g,
-epsilon in all groups together (bounded range; Durfee, Rogers 2019).
+One draw. With target rank r, cell b has utility -max(0, before(b) - r, r - after(b)), where before and
+after are the weights below b and up to b: 0 for the cell that holds the rank. If adding weight w moves
+before, after and r by at most w relative to each other, the utility moves by at most w, and the exponential
+mechanism with rate t = epsilon / (2 C) spends 2 t w_g in group g, epsilon in all groups together (bounded
+range; Durfee, Rogers 2019).
 
-Points. Each of m ranks q is drawn on all cells with target q of the total weight, at epsilon / m: the target moves by q w when
-before(b) moves by 0 or w. Ties are common in real columns, so cells are not split between ranks as in recursive schemes, which
-assume distinct values; the points are sorted afterwards, which is free and moves none of them further from its rank than the worst.
+Points. Each of m ranks q is drawn on all cells with target q of the total weight, at epsilon / m: the
+target moves by q w when before(b) moves by 0 or w. Ties are common in real columns, so cells are not split
+between ranks as in recursive schemes, which assume distinct values; the points are sorted afterwards, which
+is free and moves none of them further from its rank than the worst.
 
-Ends. For a point at cell c, the low end is drawn from the data strictly below c, with the rank s below its total as the target, and
-the high end from the data strictly above c, with rank s. Both may return c itself. Their data is disjoint, so the two cost epsilon once.
+Ends. For a point at cell c, the low end is drawn from the data strictly below c, with the rank s below its
+total as the target, and the high end from the data strictly above c, with rank s. Both may return c itself.
+Their data is disjoint, so the two cost epsilon once.
 
-Error. A draw over B cells misses its rank by more than ln(B / beta) / t with probability at most beta. With beta shared over the
-draws of a point and s the sum of the misses of its rounds and of the end itself (plus one row), the interval contains the true
-quantile with the stated confidence.
+Error. A draw over B cells misses its rank by more than ln(B / beta) / t with probability at most beta. With
+beta shared over the draws of a point and s the sum of the misses of its rounds and of the end itself (plus
+one row), the interval contains the true quantile with the stated confidence.
 """
 
 from __future__ import annotations
@@ -52,7 +56,9 @@ def release(
     row: int,
     confidence: float,
 ) -> Quantiles:
-    """The quantiles of one group; `sensitivity` is C times the distance, and `row` one row's weight, in steps."""
+    """The quantiles of one group; `sensitivity` is C times the distance, and `row` one row's weight, in
+    steps.
+    """
     order = sorted(set(ranks))
     # One step more than C: targets are rounded to whole steps.
     reach = sensitivity + 1
@@ -84,7 +90,9 @@ def _draw(edges: NDArray[np.int64], target: int, rate: Fraction) -> int:
 
 
 def value_of(measure: Measure, cell: int, end: str) -> float:
-    """The value that stands for a cell: its middle, or its lower or upper edge; the whole number itself where cells are such."""
+    """The value that stands for a cell: its middle, or its lower or upper edge; the whole number itself
+    where cells are such.
+    """
     width = (measure.high - measure.low) / measure.buckets
     if measure.whole and width == 1:
         return measure.low + cell

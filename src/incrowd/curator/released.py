@@ -1,6 +1,9 @@
-"""What a leaf released: noisy integers per group with the scale of their noise, and quantiles. Nothing private is left in it.
+"""What a leaf released: noisy integers per group with the scale of their noise, and quantiles.
 
-It is what the ledger keeps of an answer (Arrow's stream format), and all that columns and intervals are computed from.
+Nothing private is left in it.
+
+It is what the ledger keeps of an answer (Arrow's stream format), and all that columns and intervals are
+computed from.
 """
 
 from __future__ import annotations
@@ -48,8 +51,9 @@ class Noisy:
 class Released:
     """One leaf's release.
 
-    table: keys k0.., measures m0.. in steps, and for the quantile column aI with rank place J: aI_J (cell), aI_J_low, aI_J_high.
-    noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy totals (small, generous) with their noise.
+    table: keys k0.., measures m0.. in steps, and for the quantile column aI with rank place J: aI_J (cell),
+    aI_J_low, aI_J_high. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two
+    noisy totals (small, generous) with their noise.
     """
 
     table: pa.Table

@@ -1,8 +1,10 @@
-"""Execute and noise: the exact numbers of a leaf come in, noisy ones go out. The only place where both meet."""
+"""Execute and noise: the exact numbers of a leaf come in, noisy ones go out. The only place where both
+meet.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +23,7 @@ from incrowd.curator.released import Noisy, Released
 from incrowd.curator.thresholds import threshold_for
 from incrowd.errors import QueryError
 from incrowd.mechanisms import Laplace
-from incrowd.query import Leaf
+from incrowd.query import Leaf, Measure
 
 MOST_GROUPS = 1_000_000
 
@@ -48,7 +50,10 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
         size *= each.num_rows
     if size > MOST_GROUPS:
         names = ", ".join(key.label for key in leaf.keys)
-        raise QueryError(f"The domains of {names} make {size:,} groups, and each would be answered; group by fewer or coarser keys.")
+        raise QueryError(
+            f"The domains of {names} make {size:,} groups, and each would be answered; "
+            "group by fewer or coarser keys."
+        )
     with duckdb.connect() as local:
         for index, each in enumerate(listed):
             local.register(f"d{index}", each)
@@ -58,8 +63,10 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
         return local.sql(f"SELECT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
 
 
-def choose_caps(index: int, leaf: Leaf, price: Price, backend: Backend, groups: int | None, progress: Progress | None) -> tuple[dict[str, float], dict[str, float]]:
-    """The caps that the owner and the analyst left open, bought with a noisy census; and the generous ones."""
+def choose_caps(
+    index: int, leaf: Leaf, price: Price, backend: Backend, groups: int | None, progress: Progress | None
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The caps that owner and analyst left open, bought with a noisy census; and the generous ones."""
     if not leaf.uncapped:
         return {}, {}
     statement = census_statement(leaf)
@@ -70,19 +77,41 @@ def choose_caps(index: int, leaf: Leaf, price: Price, backend: Backend, groups: 
     for place, (key, measure) in enumerate(leaf.uncapped.items()):
         rows = np.flatnonzero(part_of == place)
         width = len(statement.parts) and sum(name.startswith("n") for name in result.column_names)
-        counts = np.array([_whole(result.column(f"n{i}")[int(rows[0])].as_py()) for i in range(width)], dtype=np.int64)
+        counts = np.array(
+            [_whole(result.column(f"n{i}")[int(rows[0])].as_py()) for i in range(width)], dtype=np.int64
+        )
         line = price.line(index, "census", key)
         assert line is not None
         cells = cap_choice.noisy_census(counts, line.epsilon, leaf.distance)
         users = [each for each in leaf.measures.values() if each.weigh_key == key]
         rescaled = [each.name for each in users if price.line(index, "totals", each.name) is not None]
-        spent = [_epsilon_like(price.line(index, "quantile" if each.buckets else "sum", each.name)) for each in users]
-        best, large = cap_choice.choose(cells, float(line.epsilon), min(spent), groups, leaf.distance, bool(rescaled))
+        spent = [
+            _epsilon_like(price.line(index, "quantile" if each.buckets else "sum", each.name))
+            for each in users
+        ]
+        best, large = cap_choice.choose(
+            cells,
+            float(line.epsilon),
+            min(spent),
+            groups,
+            leaf.distance,
+            _use(leaf, users, bool(rescaled)),
+            measure.level == "pair" and measure.value is None,
+        )
         unit = 2.0 ** census_exponent(measure)
         caps[key] = unit * 2.0**best
         for name in rescaled:
             generous[name] = unit * 2.0**large
     return caps, generous
+
+
+def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> cap_choice.Use:
+    """What the measures that share a cap are for."""
+    names = {each.name for each in users}
+    kinds = {each.kind for each in leaf.aggregates if names & set(each.measures)}
+    if not kinds & {"count", "sum"}:
+        return "ratio"
+    return "rescaled" if rescaled else "sum"
 
 
 def _epsilon_like(line: Line | None) -> float:
@@ -95,7 +124,9 @@ def _whole(value: Any) -> int:
     return 0 if value is None else int(value)
 
 
-def execute(index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None) -> Exact:
+def execute(
+    index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
+) -> Exact:
     """Run a leaf's statements: the census where caps are open, then everything else in one."""
     groups = keys.num_rows if keys is not None else (1 if not leaf.keys else None)
     chosen, generous = choose_caps(index, leaf, price, backend, groups, progress)
@@ -117,7 +148,13 @@ def noise(index: int, exact: Exact, price: Price, keys: pa.Table | None) -> Rele
         mechanism = line.mechanism(measure, leaf.distance)
         values = _aligned(exact, shown, name)
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
-        noisy[name] = Noisy(line.noise, Fraction(mechanism.scale_in_steps) if isinstance(mechanism, Laplace) else Fraction(mechanism.scale), measure.step)
+        noisy[name] = Noisy(
+            line.noise,
+            Fraction(mechanism.scale_in_steps)
+            if isinstance(mechanism, Laplace)
+            else Fraction(mechanism.scale),
+            measure.step,
+        )
     for name, measure in leaf.measures.items():
         if not measure.buckets:
             continue
@@ -163,7 +200,11 @@ def _shown_keys(index: int, exact: Exact, price: Price, keys: pa.Table | None) -
     part, place = _part(exact, kind, "keys")
     found = exact.result.filter(pa.array(exact.result.column("part").to_numpy() == part))
     weights = found.column(f"n{place}").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    noisy = Laplace(line.epsilon, sensitivity=KEY_MASS * leaf.distance).release(weights) if len(weights) else weights
+    noisy = (
+        Laplace(line.epsilon, sensitivity=KEY_MASS * leaf.distance).release(weights)
+        if len(weights)
+        else weights
+    )
     least = threshold_for(line.epsilon, line.delta, leaf.distance, 1 if not leaf.units else KEY_MASS)
     passed = (weights > 0) & (noisy >= least)
     return found.select([key.name for key in leaf.keys]).filter(pa.array(passed))
@@ -177,7 +218,9 @@ def _matched(exact: Exact, shown: pa.Table, part: int, columns: str) -> pa.Table
     with duckdb.connect() as local:
         local.register("shown", places)
         local.register("result", exact.result)
-        return local.sql(f"SELECT place, {columns} FROM result JOIN shown ON {on} WHERE result.part = {part}").to_arrow_table()
+        return local.sql(
+            f"SELECT place, {columns} FROM result JOIN shown ON {on} WHERE result.part = {part}"
+        ).to_arrow_table()
 
 
 def _aligned(exact: Exact, shown: pa.Table, name: str) -> NDArray[np.int64]:
@@ -186,7 +229,9 @@ def _aligned(exact: Exact, shown: pa.Table, name: str) -> NDArray[np.int64]:
     part, place = _part(exact, kind, name)
     found = _matched(exact, shown, part, f"n{place} AS n")
     values = np.zeros(shown.num_rows, dtype=np.int64)
-    values[found.column("place").to_numpy()] = found.column("n").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    values[found.column("place").to_numpy()] = (
+        found.column("n").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
     return values
 
 
@@ -195,7 +240,9 @@ def _histograms(exact: Exact, shown: pa.Table, name: str, cells: int) -> NDArray
     part, _ = _part(exact, "histogram", name)
     found = _matched(exact, shown, part, "cell, n0 AS n")
     grid = np.zeros((shown.num_rows, cells), dtype=np.int64)
-    grid[found.column("place").to_numpy(), found.column("cell").to_numpy()] = found.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
+    grid[found.column("place").to_numpy(), found.column("cell").to_numpy()] = (
+        found.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
+    )
     return grid
 
 

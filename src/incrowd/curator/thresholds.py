@@ -1,21 +1,22 @@
 """Private group keys: which groups may be shown.
 
-A unit that appears in m groups gives each of them floor(M / m) of weight, M = 1024, so at most M in all; one in more than M
-groups gives none. A group whose weight is 0 is treated as absent. Each other group's weight gets discrete Laplace noise
-of scale b = d M / epsilon (d = 1, or 2 where units are replaced) and is shown if the result reaches T.
+A unit that appears in m groups gives each of them floor(M / m) of weight, M = 1024, so at most M in all;
+one in more than M groups gives none. A group whose weight is 0 is treated as absent. Each other group's
+weight gets discrete Laplace noise of scale b = d M / epsilon (d = 1, or 2 where units are replaced) and is
+shown if the result reaches T.
 
-Theorem. Over groups that both of two neighbours have, the weights differ by at most d M in L1: epsilon-DP. A neighbour
-with one unit more has at most M further groups: if the unit is in m groups, at most m of them are its own, each of weight floor(M / m). The
-probability that any of these is shown is at most
+Theorem. Over groups that both of two neighbours have, the weights differ by at most d M in L1: epsilon-DP.
+A neighbour with one unit more has at most M further groups: if the unit is in m groups, at most m of them
+are its own, each of weight floor(M / m). The probability that any of these is shown is at most
 
     delta(T) = max over m in 1..M of 1 - (1 - P(X >= T - floor(M / m)))^m,   X discrete Laplace of scale b.
 
 Let F be the event that none is shown, and E any set of outputs.
 - From the larger to the smaller: P(E) <= P(E and F) + delta <= e^epsilon P'(E) + delta.
-- From the smaller to the larger: P'(E) = e^epsilon-close to P(E | F), and P(E) >= P(E | F)(1 - delta), so P'(E)(1 - delta) <= e^epsilon P(E),
-  hence P'(E) <= e^epsilon P(E) + delta.
-- Replacing a unit meets both: delta doubles, so T is computed for delta / 2.
-What else is released per shown group is covered by its own lines: on F, both neighbours release it for the same groups.
+- From the smaller to the larger: P'(E) = e^epsilon-close to P(E | F), and P(E) >= P(E | F)(1 - delta), so
+  P'(E)(1 - delta) <= e^epsilon P(E), hence P'(E) <= e^epsilon P(E) + delta.
+- Replacing a unit meets both: delta doubles, so T is computed for delta / 2. What else is released per
+  shown group is covered by its own lines: on F, both neighbours release it for the same groups.
 """
 
 from __future__ import annotations
