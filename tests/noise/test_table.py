@@ -131,3 +131,17 @@ def test_digit_tables_multiply_to_the_discrete_laplace_law():
             v = g >> 8 if x >= 0 else -1 - (g >> 8)
             true = mpmath.tanh(1 / num(2 * b)) * mpmath.exp(-abs(x) / num(b))
             assert abs(mass(top, v) * mass(low, g & 255) / true - 1) < 1e-30
+
+
+def test_steps_that_128_bits_cannot_place_are_computed_with_more():
+    class Vague(SignedTop):
+        asked = ()
+
+        def ladder(self, bits):
+            Vague.asked = (*Vague.asked, bits)
+            blur = 2**70 if bits == 128 else 0
+            return [(max(lo - blur, 0), min(hi + blur, 1 << bits)) for lo, hi in super().ladder(bits)]
+
+    x = Fraction(1, 3)
+    assert (Table(Vague(x, x))._steps == Table(SignedTop(x, x))._steps).all()
+    assert Vague.asked == (128, 256)

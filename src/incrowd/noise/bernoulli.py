@@ -41,12 +41,12 @@ def bernoulli(p: RealArray, size: Size = None, *, source: Source | None = None) 
     if size is None and (one := single(p, "probability")) is not None:
         if not 0 <= one <= 1:
             raise InvalidInput(f"The probability must be between 0 and 1, not {as_float(one):g}.")
-        return below_one(float(one), 0.0, rational_bounds(one), source or SYSTEM)
+        return below_one(float(one), 2.0**-53, rational_bounds(one), source or SYSTEM)
     probability = parameter(p, "probability")
     _within(probability, 1, "probability", "between 0 and 1")
     count, shape = draws(size, probability.shape)
     estimate = np.broadcast_to(probability.approx, count) if probability.shape is None else probability.approx
-    result = below(estimate, 0.0, lambda i: rational_bounds(probability.exact(i)), source or SYSTEM)
+    result = below(estimate, 2.0**-53, lambda i: rational_bounds(probability.exact(i)), source or SYSTEM)
     return result.reshape(shape)
 
 

@@ -170,7 +170,8 @@ class _Weights:
 
         def exact(i: int) -> Bounds:
             r, c = int(row[i]), int(index[i])
-            x = self._rate * (self._best[r] - self._values.exact(r * self._columns + c))
+            best = self._values.exact(r * self._columns + int(self._best[r]))
+            x = self._rate * (best - self._values.exact(r * self._columns + c))
             return partial(_keep_bounds, x, self._k, int(self._above[r, c]))
 
         return below(self._keep[row, index], 2.0**-39, exact, source)
@@ -178,29 +179,28 @@ class _Weights:
 
 def _distances(
     values: Parameter, rate: Fraction, shape: tuple[int, int]
-) -> tuple[list[Fraction], NDArray[np.float64]]:
-    """Return the best utility of each row, and rate (best - utility) with a relative error below 2^-50.
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Return where each row is best, and rate (best - utility) with a relative error below 2^-50.
 
     A difference of floats is rounded once; one of 64-bit integers is exact modulo 2^64, where it lies, and is
     rounded once as it becomes a float. Other numbers, and rates at the edge of float64, are computed exactly.
     """
     if values.approx.size == 0:
-        return [], np.zeros(shape)
+        return np.zeros(shape[0], dtype=np.intp), np.zeros(shape)
     speed = as_float(abs(rate))
     given = values.given
     assert isinstance(given, np.ndarray)
     table = given.reshape(shape)
-    place = (table.argmax(axis=1) if rate >= 0 else table.argmin(axis=1)).tolist()
-    best = [values.exact(r * shape[1] + c) for r, c in enumerate(place)]
+    best = table.argmax(axis=1) if rate >= 0 else table.argmin(axis=1)
     if table.dtype == object or not 2.0**-900 < speed < 2.0**900:
         exact = [
-            as_float(rate * (best[r] - values.exact(r * shape[1] + c)))
+            as_float(rate * (values.exact(r * shape[1] + int(best[r])) - values.exact(r * shape[1] + c)))
             for r in range(shape[0])
             for c in range(shape[1])
         ]
         return best, np.array(exact).reshape(shape)
     numbers = table.astype(np.float64 if table.dtype.kind == "f" else np.uint64)
-    top = numbers[np.arange(shape[0]), place][:, None]
+    top = numbers[np.arange(shape[0]), best][:, None]
     with np.errstate(over="ignore"):
         gap = top - numbers if rate >= 0 else numbers - top
         return best, gap.astype(np.float64) * speed

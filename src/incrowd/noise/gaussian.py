@@ -83,18 +83,30 @@ def _bounds(sigma: Fraction, t: int, y: int, bits: int) -> tuple[int, int]:
 def _draw(sigma: Parameter, count: int, source: Source) -> NDArray[np.int64]:
     if sigma.shape is None and count >= LONG:
         return gaussian_table(sigma.exact(0)).draw(count, source)
+    above = _floor(sigma) + 1
+    if sigma.shape is None:
+        return _fill(sigma, above, count, source)
     result = np.empty(count, dtype=np.int64)
     pending = np.arange(count)
-    above = _floor(sigma) + 1
-    while pending.size:  # at least 0.46 of all candidates are kept
-        t = above if sigma.shape is None else above[pending]
-        scale = Parameter(
-            t.astype(np.float64), sigma.shape, Fraction(int(t[0])) if sigma.shape is None else t
-        )
-        y = inversion.laplace(scale, pending.size, source)
+    while pending.size:
+        t = above[pending]
+        y = inversion.laplace(Parameter(t.astype(np.float64), t.shape, t), pending.size, source)
         keep = _accept(sigma, pending, y, t, source)
         result[pending[keep]] = y[keep]
         pending = pending[~keep]
+    return result
+
+
+def _fill(sigma: Parameter, t: NDArray[np.int64], count: int, source: Source) -> NDArray[np.int64]:
+    """Return `count` draws with one sigma: as any candidate may take any place, more are made than needed."""
+    scale = Parameter(t.astype(np.float64), None, Fraction(int(t[0])))
+    result = np.empty(count, dtype=np.int64)
+    filled = 0
+    while filled < count:
+        y = inversion.laplace(scale, (count - filled) * 3 // 2 + 8, source)
+        kept = y[_accept(sigma, np.zeros(1, dtype=np.intp), y, t, source)][: count - filled]
+        result[filled : filled + kept.size] = kept
+        filled += kept.size
     return result
 
 
