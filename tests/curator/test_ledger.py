@@ -79,7 +79,7 @@ def test_asks_are_paid_until_the_budget_is_gone_and_not_a_unit_further(
         ledger.reserve("analyst", pure(1e-20), "more", "v1")
     assert caught.value.left == "epsilon 0" and caught.value.asked == "epsilon 1e-20"
     (balance,) = ledger.remaining("analyst")
-    assert balance.left.main == 0.0 and balance.affordable == 0.0
+    assert balance.left.main == balance.affordable == balance.share == 0.0
     assert ledger.verify().ok and ledger.verify().reservations == 10
 
 

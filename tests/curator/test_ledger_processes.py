@@ -282,3 +282,37 @@ def test_a_spend_that_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: P
         check=False,
     )
     assert (done.returncode, done.stdout) == (0, "survived\n"), done.stderr
+
+
+FORKED = """
+import json, os, sys
+from incrowd.catalog import check
+from incrowd.curator.ledger import Ledger
+from incrowd.errors import LedgerError
+from incrowd.privacy import pure
+caps = check(json.loads(sys.argv[2]))
+ledger, memory = Ledger.open(sys.argv[1], caps), Ledger.open(None, caps)
+for each in (ledger, memory):
+    each.reserve("p0", pure(0.1), "q", "v")
+child = os.fork()
+for _ in range(20):
+    ledger.reserve("p0", pure(0.1), "q", "v")
+if child == 0:
+    try:
+        memory.reserve("p0", pure(0.1), "q", "v")
+    except LedgerError as error:
+        os._exit(0 if "cannot be shared" in str(error) else 1)
+    os._exit(2)
+assert os.waitpid(child, 0)[1] == 0
+print(ledger.verify().require().reservations)
+"""
+
+
+def test_a_ledger_opened_before_a_fork_serves_both_sides(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED, str(tmp_path / "a.ledger"), terms(100.0, 1)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "41\n"), done.stderr

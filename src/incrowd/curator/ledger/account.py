@@ -58,6 +58,14 @@ class Balance:
         return remaining(self.cap.limit, self.spent)
 
     @property
+    def share(self) -> float:
+        """What is left as a part of the whole, from 0 to 1, for a picture; decisions use whole units."""
+        used = price(self.cap.limit.kind, self.spent)
+        if used is None or not self.cap.limit.main:
+            return 0.0
+        return max(0, self.cap.limit.main - used) / self.cap.limit.main
+
+    @property
     def affordable(self) -> float:
         """The largest epsilon of one pure release that fits this cap."""
         if not fits(self.cap.limit, self.spent, Charge.nothing()):

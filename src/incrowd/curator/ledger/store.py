@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from incrowd.curator.ledger import schema
@@ -94,7 +94,7 @@ class Store:
     def _plain_words(self) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, sqlite3.Error) as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:
             raise LedgerError(self._sentence(error)) from error
 
     def _sentence(self, error: Exception) -> str:
@@ -151,7 +151,9 @@ def connect(where: str | Path | None, found: Founding | None = None) -> Store:
             raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
         if not file.parent.is_dir():
             raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
-        return _ready(Store(create_engine(url, connect_args={"timeout": PATIENCE}), str(file)), found)
+        # Readers do not wait for each other, so there may be as many connections as threads.
+        engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1)
+        return _ready(Store(engine, str(file)), found)
     name = url.render_as_string(hide_password=True)
     try:
         engine = create_engine(url, pool_pre_ping=True)
