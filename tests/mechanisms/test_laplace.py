@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms import Laplace
 from incrowd.mechanisms.grid import INTEGERS
+from incrowd.mechanisms.laplace import unclamped
 from incrowd.noise import SeededSource
 
 from .checks import FAILURE, smallest_delta, smallest_epsilon, surprise
@@ -168,7 +169,7 @@ def test_a_seeded_source_repeats_and_the_system_does_not():
 
 
 def test_extreme_values_saturate():
-    top = 2**62 - 1
+    top = 2**61
     assert abs(Laplace(scale=2**45).release(top)) <= top
     assert (np.abs(Laplace(scale=2**45).release(np.full(100, -top))) <= top).all()
 
@@ -258,3 +259,14 @@ def test_bad_values_get_one_sentence_and_no_random_bit_is_drawn(mechanism, value
 def test_integers_with_a_fractional_sensitivity_can_be_asked_for():
     m = Laplace(epsilon=1, sensitivity=2.5, grid=INTEGERS)
     assert m.sensitivity_in_steps == 2 and type(m.release(3)) is int
+
+
+@pytest.mark.statistical
+def test_noise_beyond_the_clamp_is_continued_by_its_own_law():
+    """Given |Z| >= 2^62 the rest is geometric: its mean is that of the law. Fails by chance below 1e-7."""
+    scale = Fraction(5, 2)
+    assert unclamped(7, scale) == 7 and unclamped(-(2**62), scale) == -(2**62)
+    for draw, sign in ((2**62, 1), (-(2**62) - 1, -1)):
+        rest = np.array([abs(unclamped(draw, scale)) - 2**62 - (sign < 0) for _ in range(3_000)])
+        q = math.exp(-1 / 2.5)
+        assert surprise(np.minimum(rest, 40), (1 - q) * q ** np.arange(40)) > FAILURE

@@ -14,6 +14,7 @@ from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
 from incrowd.mechanisms.relations import Relation, Sensitivity
 from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
+from incrowd.mechanisms.sparse_vector import SparseSession, SparseVector
 
 __all__ = [
     "INTEGERS",
@@ -30,5 +31,7 @@ __all__ = [
     "Relation",
     "ReportNoisyMax",
     "Sensitivity",
+    "SparseSession",
+    "SparseVector",
     "textbook_sigma",
 ]

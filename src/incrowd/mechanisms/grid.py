@@ -9,10 +9,10 @@ Two facts that the mechanisms rest on:
   steps apart, and two vectors of d reals at most D apart in L1 are at most ceil(D / g) + d - 1 steps
   apart: the sum of the d whole differences lies strictly below D / g + d. In L2 they are at most
   D / g + sqrt(d) steps apart (triangle inequality).
-- *Saturation.* Values beyond LIMIT = 2^62 - 1 steps are refused and sums are clamped to [-LIMIT, LIMIT].
-  Noise arrives as int64, clamped at 2^63 - 1 by its sampler. As |value| + LIMIT <= 2^63 - 1, a sum with
-  clamped noise and a sum with the true noise are clamped to the same end, so the output is a function of
-  value + true noise: post-processing, free.
+- *Saturation.* Values beyond LIMIT = 2^61 steps are refused and sums are clamped to [-LIMIT, LIMIT]. Noise
+  arrives as int64, clamped at CLAMP = 2^62 by its sampler. As |value| + LIMIT <= CLAMP, a sum with clamped
+  noise and a sum with the true noise are clamped to the same end, so the output is a function of value + true
+  noise: post-processing, free.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.parameters import is_whole_type, log2_floor, positive, root_above
 
-LIMIT = 2**62 - 1
+CLAMP = 2**62
+LIMIT = CLAMP // 2
 LEAST_EXPONENT, GREATEST_EXPONENT = -1000, 900
 
 Steps = NDArray[np.int64]
@@ -81,7 +82,7 @@ class Grid:
             )
         with np.errstate(over="ignore", under="ignore"):
             scaled = np.ldexp(array, -self.exponent)
-        if (np.abs(scaled) > float(2**61)).any():
+        if (np.abs(scaled) > float(LIMIT)).any():
             raise InvalidInput(
                 f"The value given to {owner} is too large for its grid of {float(self.step)}; "
                 "give a coarser grid."

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.grid import (
+    CLAMP,
     Grid,
     add_saturating,
     check_length,
@@ -39,11 +40,26 @@ from incrowd.mechanisms.parameters import (
     positive,
     whole,
 )
-from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf
+from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, geometric
 from incrowd.privacy import Guarantee, laplace
 from incrowd.privacy.amounts import float_up
 
 MOST_STEPS = 2**50  # the largest scale that the sampler takes
+
+
+def unclamped(draw: int, scale: Fraction, source: Source | None = None) -> int:
+    """The exact draw behind one that the sampler clamped to -1 - CLAMP or CLAMP; others as they are.
+
+    For mechanisms that compare noise and so cannot clamp it. Given that it is at least CLAMP, a geometric
+    variable exceeds it by a geometric one: it has no memory. A negative draw is -1 - G for a geometric G.
+    """
+    if -1 - CLAMP < draw < CLAMP:
+        return draw
+    size, more = CLAMP, CLAMP
+    while more == CLAMP:
+        more = geometric(scale, source=source)
+        size += more
+    return size if draw > 0 else -1 - size
 
 
 @dataclass(frozen=True, init=False)

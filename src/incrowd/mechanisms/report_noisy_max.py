@@ -16,11 +16,6 @@ by the same proof; a rule that looks at the utilities is not.
 *Drawing the order afterwards.* It is independent of the noise, so the earliest of the tied candidates is
 uniform among them: a uniform choice among the largest has the same law.
 
-*Int64.* The sampler clamps noise at 2^63 - 1. With |u| <= 2^60 every candidate of k wins with probability
-at least exp(-2^61 / b) / k (shift the threshold from equal utilities), which clamping alters by at most 2 k
-exp(-(2^63 - 1) / b): a relative 10^-2000 for b <= 2^50 and k < 2^64, which a scale larger by a part in 2^60
-pays for.
-
 Accuracy: with probability 1 - beta every noise is within b ln(k / beta) of 0, so the chosen utility lies at
 most 2 b ln(k / beta) below the best.
 """
@@ -36,15 +31,13 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.grid import Grid, floored_l1, lattice
-from incrowd.mechanisms.laplace import MOST_STEPS, Laplace
+from incrowd.mechanisms.laplace import MOST_STEPS, Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, log2_floor, positive, whole
 from incrowd.mechanisms.utilities import candidates, rate_of
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf, uniform
 from incrowd.privacy import Guarantee, pure
 from incrowd.privacy.amounts import float_up
-
-MOST_UTILITY = 2**60
 
 
 @dataclass(frozen=True, init=False)
@@ -77,7 +70,7 @@ class ReportNoisyMax(Mechanism):
         fine = max(log2_floor(min(reach / 2**20, width)), log2_floor(width) - 48)
         points = lattice(grid, sensitivity, fine)
         steps = floored_l1(reach, points, 1)
-        in_steps = steps / (reach / width) * (1 + Fraction(1, 2**60))
+        in_steps = steps / (reach / width)
         if in_steps > MOST_STEPS:
             raise InvalidInput(
                 f"Noise of scale {float(width):.3g} on a grid of {float(points.step):.3g} is too wide "
@@ -112,8 +105,11 @@ class ReportNoisyMax(Mechanism):
         """The index of the candidate with the largest noisy utility."""
         steps = self._steps(utilities)
         noise = np.asarray(discrete_laplace(self.scale_in_steps, size=steps.shape, source=source))
-        # Python integers: the sum of two 64-bit numbers must not wrap around.
-        noisy = [u + z for u, z in zip(steps.tolist(), noise.tolist(), strict=True)]
+        # Python integers and unclamped noise: a comparison must neither wrap around nor see a clamp.
+        noisy = [
+            u + unclamped(z, self.scale_in_steps, source)
+            for u, z in zip(steps.tolist(), noise.tolist(), strict=True)
+        ]
         best = max(noisy)
         tied = [index for index, score in enumerate(noisy) if score == best]
         return tied[uniform(len(tied), source=source)]
@@ -146,9 +142,4 @@ class ReportNoisyMax(Mechanism):
         return self.grid.length(steps if self.grid.integers else steps + 1)
 
     def _steps(self, utilities: Any) -> NDArray[np.int64]:
-        steps = self.grid.steps(candidates(utilities, "ReportNoisyMax"), "ReportNoisyMax")
-        if (np.abs(steps) > MOST_UTILITY).any():
-            raise InvalidInput(
-                "The utilities given to ReportNoisyMax are beyond 2**60 steps; use a coarser grid or unit."
-            )
-        return steps
+        return self.grid.steps(candidates(utilities, "ReportNoisyMax"), "ReportNoisyMax")
