@@ -24,7 +24,7 @@ from incrowd.noise.arguments import Parameter, Real, Size, as_float, draws, para
 from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds
 from incrowd.noise.source import SYSTEM, Source
-from incrowd.noise.uniform import draw_below
+from incrowd.noise.uniform import draw_below, draw_one_below
 
 Utilities = Sequence[Any] | NDArray[Any]
 
@@ -100,14 +100,13 @@ def _draw_one(utilities: Sequence[Any], rate: Fraction, gaps: list[float], sourc
     weights = [math.exp(-min(x, 700.0)) * 2.0**k for x in gaps]
     above = [math.floor(weight * (1 + 2.0**-39)) + 1 for weight in weights]
     steps = list(accumulate(above))
-    total = np.array([steps[-1]], dtype=np.uint64)
 
     def exact(i: int, bits: int) -> tuple[int, int]:
         best = Fraction(max(utilities) if rate > 0 else min(utilities))
         return _keep_bounds(rate * (best - Fraction(utilities[i])), k, above[i], bits)
 
     while True:
-        i = bisect_right(steps, int(draw_below(total, 1, source)[0]))
+        i = bisect_right(steps, draw_one_below(steps[-1], source))
         if below_one(weights[i] / above[i], 2.0**-39, partial(exact, i), source):
             return i
 

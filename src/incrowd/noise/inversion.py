@@ -130,7 +130,7 @@ def geometric_one(scale: Fraction, approx: float, source: Source) -> int:
         return min(high, _CEILING)
     while True:
         low = int(source.words(1, np.uint64)[0]) & ((1 << shift) - 1)
-        if below_one(math.exp(-low / approx), 2.0**-48, _keep_bounds(low, scale), source):
+        if below_one(math.exp(-low / approx), 2.0**-48, partial(_keep_bounds, low, scale), source):
             return min((high << shift) + low, _CEILING)
 
 
@@ -142,9 +142,8 @@ def laplace_one(scale: Fraction, approx: float, source: Source) -> int:
     return ~magnitude if negative else magnitude
 
 
-def _keep_bounds(low: int, scale: Fraction) -> Bounds:
-    x = low / scale
-    return lambda bits: exp_bounds(x, bits)
+def _keep_bounds(low: int, scale: Fraction, bits: int) -> tuple[int, int]:
+    return exp_bounds(low / scale, bits)
 
 
 def _exact(b: Fraction, word: int, guess: int, source: Source) -> int:
@@ -182,7 +181,7 @@ def _low_bits(scale: Parameter, shift: NDArray[np.int64], count: int, source: So
         low = words.astype(np.int64) & (mask if mask.size == 1 else mask[pending])
 
         def exact(i: int, low: NDArray[np.int64] = low, pending: NDArray[np.intp] = pending) -> Bounds:
-            return _keep_bounds(int(low[i]), scale.exact(int(pending[i])))
+            return partial(_keep_bounds, int(low[i]), scale.exact(int(pending[i])))
 
         keep = below(np.exp(-low / scale.at(pending)), 2.0**-48, exact, source)
         result[pending[keep]] = low[keep]

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.arguments import Parameter, RealArray, Reals, Shape, Size, as_float, draws, parameter
+from incrowd.noise.arguments import (
+    Parameter,
+    RealArray,
+    Reals,
+    Shape,
+    Size,
+    as_float,
+    draws,
+    parameter,
+    single,
+)
 from incrowd.noise.source import SYSTEM, Source
 
 Whole = int | np.integer[Any]
@@ -26,22 +37,34 @@ def uniform(high: RealArray, size: Size = None, *, source: Source | None = None)
     >>> uniform(1)
     0
     """
+    if size is None and (one := single(high, "bound")) is not None:
+        return draw_one_below(_whole(one), source or SYSTEM)
     values = parameter(high, "bound")
     bounds = _bounds(values)
     count, shape = draws(size, values.shape)
-    result = draw_below(bounds, count, source or SYSTEM)
-    return int(result[0]) if shape is None else result.reshape(shape)
+    return draw_below(bounds, count, source or SYSTEM).reshape(shape)
 
 
 def _bounds(values: Parameter) -> NDArray[np.uint64]:
     given = values.given
     if isinstance(given, np.ndarray) and given.dtype.kind == "i" and given.min(initial=1) >= 1:
         return given.astype(np.uint64)
-    exact = [values.exact(i) for i in range(values.approx.size)]
-    for bound in exact:
-        if bound.denominator != 1 or not 1 <= bound <= 2**63:
-            raise InvalidInput(f"The bound must be a whole number from 1 to 2^63, not {as_float(bound):g}.")
-    return np.array([int(bound) for bound in exact], dtype=np.uint64)
+    return np.array([_whole(values.exact(i)) for i in range(values.approx.size)], dtype=np.uint64)
+
+
+def _whole(bound: Fraction) -> int:
+    if bound.denominator != 1 or not 1 <= bound.numerator <= 2**63:
+        raise InvalidInput(f"The bound must be a whole number from 1 to 2^63, not {as_float(bound):g}.")
+    return bound.numerator
+
+
+def draw_one_below(bound: int, source: Source) -> int:
+    """Return one uniform integer below a bound of at most 2^63, as `draw_below` does."""
+    last = 2**64 - 1 - 2**64 % bound
+    while True:
+        word = int(source.words(1, np.uint64)[0])
+        if word <= last:
+            return word % bound
 
 
 def draw_below(bounds: NDArray[np.uint64], count: int, source: Source) -> NDArray[np.int64]:
