@@ -117,38 +117,57 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
     found = start
     for _ in range(3):
         line = contour.Contour(plan, found)
-        before, found = found, _solve(lambda e, line=line: _at(line, e), line.c, delta, found)  # type: ignore[misc]
+        before, found = found, solve(line.delta, line.c, delta, found)
         if abs(found - before) <= 0.1 * found:
             break
     return found
 
 
-def _at(line: contour.Contour, epsilon: float) -> float:
-    return line.delta(epsilon, float(line.plan.reach - Fraction(epsilon)))
+def solve(curve: Callable[[float], float], slope: float, delta: float, start: float) -> float:
+    """The least epsilon (rounded up) with curve(epsilon) <= delta, for a decreasing curve.
 
-
-def _solve(curve: Callable[[float], float], slope: float, delta: float, start: float) -> float:
-    """An epsilon with curve(epsilon) <= delta, close to the least: Newton on the log, then a safe step up."""
-    if curve(0.0) <= delta:
-        return 0.0
+    A bracket around the root in log(curve), shrunk by secants (Illinois) and bisection; its upper end, where
+    the curve was seen to be within delta, is the answer.
+    """
     goal = math.log(delta)
-    at, last, last_value = start, math.nan, math.nan
-    for _ in range(40):
-        value = math.log(max(curve(at), 1e-300)) - goal
-        if last_value == last_value and at != last and abs(value - last_value) > 0:
-            slope = min(max(-(value - last_value) / (at - last), slope / 8), slope * 8)
-        last, last_value = at, value
-        step = value / slope
-        at = max(at + step, at / 4)
-        if abs(step) <= 1e-11 * at:
-            break
-    # The curve is decreasing: any point where it is within delta is an answer.
-    margin = 1e-11
-    while curve(at * (1 + margin)) > delta:
-        margin *= 2
-        if margin > 1e6:
+
+    def excess(epsilon: float) -> float:
+        return math.log(max(curve(epsilon), 1e-300)) - goal
+
+    high, high_value = start, excess(start)
+    low, low_value = start, high_value
+    step = max(abs(high_value) / slope, 1e-6 * start) * 1.1
+    while high_value > 0:
+        low, low_value = high, high_value
+        high, step = high + step, 2 * step
+        high_value = excess(high)
+        if high > 1e9:
             return math.inf
-    return at * (1 + margin)
+    while low_value <= 0:
+        if low == 0:
+            return 0.0
+        high, high_value = low, low_value
+        low, step = max(0.0, low - step), 2 * step
+        low_value = excess(low)
+    pull, middle = 0, high
+    for turn in range(200):
+        if high - low <= 1e-11 * high:
+            break
+        if turn % 4 == 3:
+            middle = (low + high) / 2
+        else:
+            middle = low + (high - low) * low_value / (low_value - high_value)
+            middle = min(max(middle, low + 1e-12 * high), high - 1e-12 * high)
+        value = excess(middle)
+        if value > 0:
+            low, low_value = middle, value
+            high_value = high_value / 2 if pull > 0 else high_value
+            pull = 1
+        else:
+            high, high_value = middle, value
+            low_value = low_value / 2 if pull < 0 else low_value
+            pull = -1
+    return high
 
 
 def delta(counts: Counts, epsilon: Fraction) -> float:
@@ -187,15 +206,16 @@ def _exact_delta(counts: Counts, direction: Direction, epsilon: float) -> float:
     closed = _closed_form(plan)
     if closed is not None:
         return closed[0](epsilon)
-    return _at(contour.Contour(plan, epsilon), epsilon)
+    return contour.Contour(plan, epsilon).delta(epsilon)
 
 
-def _closed_form(
-    plan: contour.Plan,
-) -> tuple[Callable[[float], float], Callable[[float], float]] | None:
+Curve = Callable[[float], float]
+
+
+def _closed_form(plan: contour.Plan) -> tuple[Curve, Curve] | None:
     """(delta of epsilon, epsilon of delta) for plans that need no quadrature."""
     if plan.sampled or plan.ranged:
-        return None
+        return _single_sample(plan)
     if not plan.factors:
         mu = math.sqrt(plan.mu2) * (1 + 2.0**-51)
         return (lambda e: gdp.delta(mu, e)), (lambda d: gdp.epsilon(mu, d))
@@ -209,3 +229,44 @@ def _closed_form(
         )
     found = atoms.enumerate_atoms([(f.epsilon, f.family, f.size, f.count) for f in plan.factors])
     return None if found is None else (found.delta, found.epsilon)
+
+
+def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
+    """One Poisson-sampled release alone, from the curve D of its event (Balle, Barthe, Gaboardi 2018).
+
+    Removing: q D(log(1 + (e^epsilon - 1) / q)). Adding, with a = 1 - e^epsilon (1 - q) above 0:
+    a D(log(q e^epsilon / a)). Both follow from P(S) - e^epsilon Q(S) with the mixture written out.
+    """
+    if plan.mu2 or plan.factors or plan.ranged or len(plan.sampled) > 1 or plan.sampled[0][1] > 1:
+        return None
+    event = plan.sampled[0][0]
+    inner = contour.make_plan({event.event: 1}, "remove")
+    base = None if inner is None else _closed_form(inner)
+    rate = float(event.rate)
+    if base is None or rate < 1e-12:
+        return None
+
+    def delta(epsilon: float) -> float:
+        if plan.direction == "remove":
+            share, level = rate, math.log1p(math.expm1(epsilon) / rate) if epsilon < 700 else epsilon
+        else:
+            share = 1 - math.exp(min(epsilon, 700.0)) * (1 - rate)
+            if share <= 0:
+                return 4e-16
+            level = epsilon + math.log(rate / share)
+        # The level loses at most 1e-15 / rate to rounding, and D falls at most as fast as epsilon grows.
+        blur = 1e-15 * (1 + epsilon / rate)
+        return min(1.0, share * (base[0](max(0.0, level - blur)) + blur) * (1 + 1e-14))
+
+    def epsilon(target: float) -> float:
+        low, high = 0.0, 1.0
+        while delta(high) > target:
+            low, high = high, 2 * high
+            if high > 1e6:
+                return math.inf
+        while high - low > 1e-12 * high + 1e-300:
+            middle = (low + high) / 2
+            low, high = (low, middle) if delta(middle) <= target else (middle, high)
+        return high
+
+    return delta, epsilon

@@ -41,9 +41,10 @@ LATTICE_TOLERANCE = 1.5e-7
 """The same for lattices."""
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
-_NEGLIGIBLE = -60.0
-"""The log of a node's share, relative to the middle one, below which it is bounded rather than computed."""
-_GRID = np.geomspace(1e-3, 1e9, 241)
+_NEGLIGIBLE = 1e-10
+"""The share of the sum below which nodes are bounded rather than kept."""
+_GRID = np.geomspace(1e-3, 1e9, 181)
+_LOG_PEAK = renyi.log_peak(_GRID)
 
 
 @dataclass(frozen=True)
@@ -119,113 +120,157 @@ class Contour:
     """The moments of a plan on one line Re z = c, ready for `delta` near the epsilon it was made for."""
 
     def __init__(self, plan: Plan, epsilon: float) -> None:
-        self.plan = plan
-        self.c, self.period, level = _choose(plan, epsilon)
+        self.made_for = epsilon
+        self.reach = plan.reach
+        choice = _choose(plan, epsilon)
+        self.c, self.period = choice.c, choice.period
         if plan.sampled or plan.ranged:
-            self._lay_lattice(epsilon)
-        wanted = math.sqrt(2 * SMOOTHING_TOLERANCE * max(epsilon, 1e-9) / (self.c + 1))
+            self._lay_lattice(plan, epsilon, choice.steepness)
+        wanted = math.sqrt(2 * SMOOTHING_TOLERANCE * max(epsilon, 1e-9) / (choice.steepness + 1))
         own = math.sqrt(plan.mu2)
         self.smoothing = 0.0 if own >= wanted / 2 else wanted
         # Past this exponent the truncated part is below 1e-10 of the answer.
-        depth = math.sqrt(2 * (level + 23 + max(0.0, math.log(self.c + 1))))
+        depth = math.sqrt(2 * (choice.loss + 23 + max(0.0, math.log(self.c + 1))))
         spacing = 2 * math.pi / self.period
         mu = math.hypot(own, self.smoothing)
         if depth / mu > MOST_NODES * spacing:
             mu = depth / (MOST_NODES * spacing)
             self.smoothing = math.sqrt(max(0.0, mu * mu - plan.mu2))
             mu = math.hypot(own, self.smoothing)
-        count = max(16, math.ceil(depth / mu / spacing))
-        self.y = spacing * np.arange(count + 1)
-        self.mu2 = plan.mu2 + self.smoothing**2
-        self._evaluate()
+        self.y = spacing * np.arange(max(16, math.ceil(depth / mu / spacing)) + 1)
+        self._start(plan.mu2 + self.smoothing**2)
+        for factor in plan.factors:
+            self._times_factor(factor)
+        self.lost = 0.0
+        for grid, count in self._lattices(plan):
+            moment = grid.moments(self.c, self.size, len(self.y))
+            # A transform of 2^20 numbers; the tilting exp(c * loss) rounds by its exponent.
+            longest = self.step * max(-grid.first, grid.first + len(grid.mass))
+            bound = np.full(len(self.y), UNIT_ROUNDOFF * (16 * 20 + 4 * self.c * longest))
+            self._times(moment, bound, count)
+            self.lost += count * grid.infinite
+        self._drop_small()
+        self._weigh()
 
-    def _lay_lattice(self, epsilon: float) -> None:
+    def _lay_lattice(self, plan: Plan, epsilon: float, steepness: float) -> None:
         """A spacing h whose added variance, h^2 / 6 a release, costs little epsilon: (c + 1) / 2 times it.
 
         It is a power of two so that lattices are found again.
         """
-        repeats = sum(count for _, count in self.plan.sampled) + (1 if self.plan.ranged else 0)
-        fine = math.sqrt(12 * LATTICE_TOLERANCE * max(epsilon, 1e-9) / (repeats * (self.c + 1)))
+        repeats = sum(count for _, count in plan.sampled) + (1 if plan.ranged else 0)
+        fine = math.sqrt(12 * LATTICE_TOLERANCE * max(epsilon, 1e-9) / (repeats * (steepness + 1)))
         self.step = 2.0 ** math.floor(math.log2(max(fine, self.period / MOST_LATTICE)))
         self.size = lattice.fast_size(self.period / self.step)
         self.period = self.size * self.step
 
-    def _evaluate(self) -> None:
-        """G(y_k) / M(c) at the nodes, K(c), and the bound on their rounding."""
-        c, y = self.c, self.y
-        z = c + 1j * y
-        size = np.abs(z)
-        log_value = self.mu2 / 2 * (1j * y * (2 * c + 1) - y * y)
-        error = UNIT_ROUNDOFF * 2 * self.mu2 * size * (size + 1)
-        levels = [self.mu2 / 2 * c * (c + 1)]
-        self.lost = 0.0
-        for factor in self.plan.factors:
-            moment = transforms.reduced_moment(factor.epsilon, factor.family, factor.size, z)
-            bound = UNIT_ROUNDOFF * (32 + 8 * (size + 1) * factor.epsilon + 8 * y / (c + 0.5))
-            log_value, error = _multiply(log_value, error, moment, bound, factor.count)
-            levels.append(factor.count * math.log(moment[0].real))
-        for grid, count in self._lattices():
-            moment = grid.moments(c, self.size, len(y))
-            # A transform of 2^20 numbers; the tilting exp(c * loss) rounds by its exponent.
-            longest = self.step * max(-grid.first, grid.first + len(grid.mass))
-            bound = np.full(len(y), UNIT_ROUNDOFF * (16 * 20 + 4 * c * longest))
-            log_value, error = _multiply(log_value, error, moment, bound, count)
-            levels.append(count * math.log(moment[0].real))
-            self.lost += count * grid.infinite
-        edge = float(y[-1])
-        self.truncated = math.exp(-self.mu2 * edge * edge / 2) / (math.pi * edge)
-        # Most nodes of a long plan are too small to matter; what they could add is bounded and added.
-        kept = log_value.real + error > _NEGLIGIBLE
-        scale = 2 / self.period / (size * np.abs(z + 1))
-        self.truncated += math.exp(_NEGLIGIBLE) * float(scale[~kept].sum()) * (1 + 1e-12)
-        self.y, z, log_value, error = y[kept], z[kept], log_value[kept], error[kept]
-        self.weight = np.exp(log_value) / (z * (z + 1)) * (2 / self.period)
-        self.weight[0] /= 2
-        self.level = sum(levels)
-        self.level_error = 4 * UNIT_ROUNDOFF * sum(abs(part) for part in levels)
-        modulus = np.abs(self.weight)
-        relative = np.expm1(np.minimum(error, 700.0)) + UNIT_ROUNDOFF * (64 + 2 * np.abs(log_value))
-        self.rounding = float(modulus @ relative) * (1 + 1e-9)
-        self.turn = UNIT_ROUNDOFF * 4 * float(modulus @ self.y)
-
-    def _lattices(self) -> list[tuple[lattice.Lattice, int]]:
+    def _lattices(self, plan: Plan) -> list[tuple[lattice.Lattice, int]]:
         """What has no closed form, with its count."""
-        plan = self.plan
         found = [(lattice.sampled(event, plan.direction, self.step), n) for event, n in plan.sampled]
         if plan.ranged:
             found.append((lattice.ranged(plan.ranged, self.step), 1))
         return found
 
-    def delta(self, epsilon: float, gap: float) -> float:
-        """An upper bound on delta(epsilon); `gap` is the plan's reach minus epsilon, found exactly."""
-        total = float((self.weight * np.exp(1j * self.y * gap)).real.sum())
+    def _start(self, mu2: float) -> None:
+        """The Gaussian part: logs of M(z) / M(c) at the nodes, the bound on their error, and log M(c)."""
+        self.z = self.c + 1j * self.y
+        self.modulus = np.abs(self.z)
+        self.log_value = np.zeros(len(self.y), dtype=complex)
+        self.error = np.zeros(len(self.y))
+        self.level = self.level_size = 0.0
+        self._times_gaussian(mu2)
+        edge = float(self.y[-1])
+        self.truncated = math.exp(-mu2 * edge * edge / 2) / (math.pi * edge)
+
+    def _times_gaussian(self, mu2: float) -> None:
+        y, c = self.y, self.c
+        self.log_value += mu2 / 2 * (1j * y * (2 * c + 1) - y * y)
+        self.error += UNIT_ROUNDOFF * 2 * mu2 * self.modulus * (self.modulus + 1)
+        self.level += mu2 / 2 * c * (c + 1)
+        self.level_size += mu2 / 2 * c * (c + 1)
+
+    def _times_factor(self, factor: Factor) -> None:
+        moment = transforms.reduced_moment(factor.epsilon, factor.family, factor.size, self.z)
+        turning = 8 * (self.modulus + 1) * factor.epsilon + 8 * self.y / (self.c + 0.5)
+        self._times(moment, UNIT_ROUNDOFF * (32 + turning), factor.count)
+
+    def _times(self, moment: Values, bound: Floats, count: int) -> None:
+        """Times (moment / moment at c)^count, where moment is off by at most bound * (moment at c).
+
+        What lies below its own bound is set to it; the true value is then within three times the bound.
+        """
+        top = float(moment[0].real)
+        moment = moment / top
+        size = np.abs(moment)
+        small = size <= bound
+        if small.any():
+            moment, size = np.where(small, bound, moment), np.where(small, bound, size)
+            bound = np.where(small, 3 * bound, bound)
+        self.log_value += count * np.log(moment)
+        self.error += count * np.log1p(bound / size)
+        self.level += count * math.log(top)
+        self.level_size += count * abs(math.log(top))
+
+    def _drop_small(self) -> None:
+        """Most nodes of a long plan are too small to matter; all that they could add is bounded and added."""
+        size = np.exp(np.minimum(self.log_value.real + self.error, 1.0))
+        size *= 2 / self.period / (self.modulus * np.abs(self.z + 1))
+        order = np.argsort(size)
+        below = np.cumsum(size[order])
+        cut = int(np.searchsorted(below, _NEGLIGIBLE * below[-1]))
+        if cut:
+            self.truncated += float(below[cut - 1]) * (1 + 1e-9)
+            kept = np.sort(order[cut:])
+            self.y, self.z, self.modulus = self.y[kept], self.z[kept], self.modulus[kept]
+            self.log_value, self.error = self.log_value[kept], self.error[kept]
+
+    def _weigh(self) -> None:
+        """The terms of the sum at epsilon = reach, and the bounds on their rounding."""
+        self.weight = np.exp(self.log_value) / (self.z * (self.z + 1)) * (2 / self.period)
+        self.weight[0] /= 2
+        size = np.abs(self.weight)
+        relative = np.expm1(np.minimum(self.error, 700.0)) + UNIT_ROUNDOFF * (64 + 2 * np.abs(self.log_value))
+        self.rounding = float(size @ relative) * (1 + 1e-9)
+        self.turn = UNIT_ROUNDOFF * 8 * float(size @ self.y)
+
+    def extend(self, extra: Plan) -> None:
+        """Compose with a plan of closed forms, on the same line: what was said of it stays true."""
+        assert not extra.sampled and not extra.ranged
+        if extra.mu2:
+            self._times_gaussian(extra.mu2)
+        for factor in extra.factors:
+            self._times_factor(factor)
+        self.reach += extra.reach
+        self._weigh()
+
+    def delta(self, epsilon: float) -> float:
+        """An upper bound on delta(epsilon)."""
+        gap = float(self.reach - Fraction(epsilon))
         scale = self.level + self.c * gap
         if scale > 700:
             return 1.0
+        turns = self.y * (gap / (2 * math.pi))
+        turned = 2 * math.pi * (turns - np.rint(turns))
+        total = float(self.weight.real @ np.cos(turned) - self.weight.imag @ np.sin(turned))
         slack = self.rounding + self.turn * (abs(gap) + abs(epsilon)) + self.truncated
         bound = math.exp(scale) * (total + slack)
-        bound *= 1 + 4 * UNIT_ROUNDOFF * (8 + self.c * abs(gap)) + self.level_error
+        bound *= 1 + 4 * UNIT_ROUNDOFF * (8 + self.c * abs(gap) + self.level_size)
         return min(1.0, max(0.0, bound) + self.lost)
 
 
-def _multiply(
-    log_value: Values, error: Floats, moment: Values, bound: Floats, count: int
-) -> tuple[Values, Floats]:
-    """Times (moment / moment at c)^count, where moment is off by at most bound * (moment at c).
+@dataclass(frozen=True)
+class Choice:
+    """A line and a spacing of nodes, and what they were chosen by. Only closeness depends on them."""
 
-    What lies below its own bound is set to it; the true value is then within three times the bound.
-    """
-    moment = moment / moment[0].real
-    small = np.abs(moment) <= bound
-    moment = np.where(small, bound, moment)
-    off = np.log1p(np.where(small, 3.0, bound / np.abs(moment)))
-    return log_value + count * np.log(moment), error + count * off
+    c: float
+    period: float
+    loss: float
+    """The log of how far exp(K(c) - c epsilon) lies above its least over c."""
+    steepness: float
+    """The c of that least: about -d log(delta) / d epsilon."""
 
 
-def _choose(plan: Plan, epsilon: float) -> tuple[float, float, float]:
-    """c, the period T, and the log of how far exp(K(c) - c epsilon) lies above its least over c.
-
-    Only closeness depends on them.
+def _choose(plan: Plan, epsilon: float) -> Choice:
+    """The line with the fewest nodes among those near the best moment bound.
 
     The aliases of (1) at m = -1, -2, ... are below exp(-c T); those at m = 1, 2, ... are below
     exp(E(d) - (d - c) T) for every d > c, E(d) = K(d) - d epsilon + log_peak(d). Both should be 1e-10 of
@@ -233,18 +278,19 @@ def _choose(plan: Plan, epsilon: float) -> tuple[float, float, float]:
     """
     c = _GRID
     with np.errstate(over="ignore", invalid="ignore"):
-        exponent = plan.cumulant(c) - c * epsilon + renyi.log_peak(c)
+        exponent = plan.cumulant(c) - c * epsilon + _LOG_PEAK
     exponent = np.nan_to_num(exponent, nan=np.inf, posinf=np.inf)
-    least = float(exponent.min())
+    lowest = int(np.argmin(exponent))
+    least = float(exponent[lowest])
+    near = np.flatnonzero(exponent <= least + 6)
     # delta itself is not far below its best moment bound.
     target = least - 25
-    left = -target / c
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap = c[None, :] - c[:, None]
+        gap = c[None, :] - c[near, None]
         right = np.where(gap > 0, (exponent[None, :] - target) / gap, np.inf).min(axis=1)
-    period = np.where(exponent <= least + 6, np.maximum(left, right), np.inf)
+    period = np.maximum(-target / c[near], right)
     best = int(np.argmin(period))
     if not math.isfinite(period[best]):
-        best = int(np.argmin(exponent))
-        return float(c[best]), 60 / float(c[best]), 0.0
-    return float(c[best]), float(period[best]), float(exponent[best] - least)
+        return Choice(float(c[lowest]), 60 / float(c[lowest]), 0.0, float(c[lowest]))
+    place = near[best]
+    return Choice(float(c[place]), float(period[best]), float(exponent[place]) - least, float(c[lowest]))
