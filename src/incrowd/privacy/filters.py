@@ -11,6 +11,20 @@ every earlier answer ("fully adaptive"), for exactly these sums:
   gdp    sum of mu^2 <= capacity, Gaussian releases only         (Smith, Thakurta 2022), delta beside it
 
 The sum of what an accountant for fixed plans prints is NOT among them.
+
+Either of two rules. A zcdp (or gdp) filter for (epsilon, delta) also accepts while the plain sum of pure
+epsilons is at most epsilon: a few large asks exhaust rho long before they exhaust epsilon, and no budget
+should be worse than adding up.
+
+Theorem. Accepting an ask when at least one of the two rules allows it keeps (epsilon, delta).
+Proof. Let L be the privacy loss of the whole session, and L' that of the session stopped just before the
+first ask that the rho rule alone would refuse. A session ends in one of two ways, which the analyst may
+choose as she goes. (A) The rho rule allowed every ask: L = L'. (B) It refused one, from which on only the
+epsilon rule can have accepted; sums never shrink, so the sum of all epsilons is at most epsilon and
+L <= epsilon for sure. Hence, with h(x) = (1 - e^(epsilon - x))+, E[h(L)] = E[h(L); A] + 0 <= E[h(L')] <= delta,
+the last step being the theorem of the rho filter, which holds for every adaptive analyst, hence for this
+one stopped early. Releases with a delta of their own fail with probability at most the sum set aside,
+in either case. (Two rules that both need delta would each use it up: only the pure one is free.)
 """
 
 from __future__ import annotations
@@ -18,6 +32,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 from incrowd.errors import BudgetExceeded, InvalidInput
@@ -32,11 +47,13 @@ THRESHOLD_SHARE = Fraction(1, 4)
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a filter may spend: `main` units of its kind's currency and `delta` units beside it."""
+    """What a filter may spend: `main` units of its kind's currency or else `epsilon` units of pure epsilon,
+    and `delta` units beside either."""
 
     kind: Kind
     main: int
     delta: int
+    epsilon: int = 0
 
 
 def capacity(
@@ -54,19 +71,22 @@ def capacity(
     if kind == "pure":
         if slack:
             raise InvalidInput("A pure budget has delta = 0; leave kind out to spend delta as well.")
-        return Capacity("pure", amounts.units_down(total), 0)
+        return Capacity("pure", amounts.units_down(total), 0, amounts.units_down(total))
     if slack == 0:
         raise InvalidInput(f"A budget of kind {kind!r} needs a delta above 0.")
     beside, rest = slack * share, slack * (1 - share)
     if rest == 0:
-        return Capacity(kind, 0, amounts.units_down(beside))
+        return Capacity(kind, 0, amounts.units_down(beside), amounts.units_down(total))
     # Floats enter rounded inwards, so that the capacity is never above what the budget allows.
     inner_epsilon, inner_delta = float(total) * (1 - 2.0**-50), float(rest) * (1 - 2.0**-50)
     if kind == "zcdp":
         main = Fraction(renyi.zcdp_rho(inner_epsilon, inner_delta))
     else:
         main = Fraction(gdp.largest_mu(inner_epsilon, inner_delta)) ** 2
-    return Capacity(kind, amounts.units_down(main), amounts.units_down(beside))
+    return Capacity(kind, amounts.units_down(main), amounts.units_down(beside), amounts.units_down(total))
+
+
+_CURRENCY = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu2"}
 
 
 def price(kind: Kind, charge: Charge) -> int | None:
@@ -82,24 +102,36 @@ def price(kind: Kind, charge: Charge) -> int | None:
 
 def fits(limit: Capacity, spent: Charge, asked: Charge) -> bool:
     """Whether `asked` may be spent on top of `spent`."""
-    before, more = price(limit.kind, spent), price(limit.kind, asked)
-    if before is None or more is None:
+    if spent.delta + asked.delta > limit.delta:
         return False
-    return before + more <= limit.main and spent.delta + asked.delta <= limit.delta
+    before, more = price(limit.kind, spent), price(limit.kind, asked)
+    if before is not None and more is not None and before + more <= limit.main:
+        return True
+    if spent.epsilon is None or asked.epsilon is None:
+        return False
+    return spent.epsilon + asked.epsilon <= limit.epsilon
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left of a filter, rounded down: of epsilon, rho or mu^2 (by `kind`), and of delta."""
+    """What is left of a filter, rounded down.
+
+    `epsilon` is left by adding up, `main` in the filter's own currency (epsilon, rho or mu^2, by `kind`):
+    an ask must fit one of the two, and `delta` beside it.
+    """
 
     kind: Kind
     main: float
     delta: float
+    epsilon: float = 0.0
 
     def __str__(self) -> str:
-        word = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu^2"}[self.kind]
+        parts = [f"epsilon {self.epsilon:.6g}"]
+        if self.kind != "pure":
+            word = {"zcdp": "rho", "gdp": "mu^2"}[self.kind]
+            parts = [*(parts if self.epsilon else []), f"{word} {self.main:.6g}"]
         beside = f" and delta {self.delta:.4g}" if self.delta else ""
-        return f"{word} {self.main:.6g}{beside}"
+        return " or ".join(parts) + beside
 
 
 class Filter:
@@ -124,7 +156,16 @@ class Filter:
         self.delta = amounts.read_probability(delta, "budget delta")
         self.threshold_share = amounts.read_probability(threshold_share, "threshold_share")
         self.capacity = capacity(epsilon, delta, kind=kind, threshold_share=threshold_share)
-        self.spent = Charge.nothing()
+        self._currency = attrgetter(_CURRENCY[self.capacity.kind])
+        self._main: int | None = 0
+        self._pure: int | None = 0
+        self._beside = 0
+
+    @property
+    def spent(self) -> Charge:
+        """What was spent: in the filter's own currency, of pure epsilon, and of delta beside them."""
+        kept = dict.fromkeys(_CURRENCY.values()) | {"epsilon": self._pure, _CURRENCY[self.kind]: self._main}
+        return Charge(kept["epsilon"], kept["rho"], self._beside, kept["mu2"])
 
     @property
     def kind(self) -> Kind:
@@ -138,9 +179,16 @@ class Filter:
     def reserve(self, guarantee: Guarantee) -> None:
         """Spend, or raise `BudgetExceeded` and change nothing."""
         asked = guarantee.charge()
-        if not fits(self.capacity, self.spent, asked):
-            raise refusal(self.capacity, self.spent, asked)
-        self.spent = self.spent + asked
+        limit, cost = self.capacity, self._currency(asked)
+        main = None if cost is None or self._main is None else self._main + cost
+        pure = None if asked.epsilon is None or self._pure is None else self._pure + asked.epsilon
+        beside = self._beside + asked.delta
+        if beside <= limit.delta and (
+            (main is not None and main <= limit.main) or (pure is not None and pure <= limit.epsilon)
+        ):
+            self._main, self._pure, self._beside = main, pure, beside
+            return
+        raise refusal(limit, self.spent, asked)
 
     def remaining(self) -> Remaining:
         """What is left."""
@@ -157,8 +205,13 @@ class Filter:
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
             "threshold_share": str(self.threshold_share),
-            "capacity": {"kind": self.kind, "main": self.capacity.main, "delta": self.capacity.delta},
-            "spent": self.spent.to_dict(),
+            "capacity": {
+                "kind": self.kind,
+                "main": self.capacity.main,
+                "delta": self.capacity.delta,
+                "epsilon": self.capacity.epsilon,
+            },
+            "spent": {"main": self._main, "epsilon": self._pure, "delta": self._beside},
         }
 
     @classmethod
@@ -178,8 +231,12 @@ class Filter:
                 loaded.kind,
                 amounts.read_count(state["capacity"]["main"], "capacity"),
                 amounts.read_count(state["capacity"]["delta"], "capacity delta"),
+                amounts.read_count(state["capacity"]["epsilon"], "capacity epsilon"),
             )
-            loaded.spent = Charge.from_dict(state["spent"])
+            spent = state["spent"]
+            loaded._main = None if spent["main"] is None else amounts.read_count(spent["main"], "spent")
+            loaded._pure = None if spent["epsilon"] is None else amounts.read_count(spent["epsilon"], "spent")
+            loaded._beside = amounts.read_count(state["spent"]["delta"], "spent delta")
         except InvalidInput:
             raise
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
@@ -199,19 +256,24 @@ def remaining(limit: Capacity, spent: Charge) -> Remaining:
     """What is left of a capacity; nothing is ever shown below zero."""
     used = price(limit.kind, spent)
     main = 0 if used is None else max(0, limit.main - used)
+    pure = 0 if spent.epsilon is None else max(0, limit.epsilon - spent.epsilon)
     beside = max(0, limit.delta - spent.delta)
-    return Remaining(limit.kind, float_down(from_units(main)), float_down(from_units(beside)))
+    return Remaining(limit.kind, *(float_down(from_units(each)) for each in (main, beside, pure)))
 
 
 def affordable(limit: Capacity, spent: Charge) -> float:
     """The largest epsilon such that one `pure(epsilon)` release fits, rounded down."""
     from incrowd.privacy.guarantee import pure
 
+    if not fits(limit, spent, Charge.nothing()):
+        return 0.0
+    left_pure = 0 if spent.epsilon is None else max(0, limit.epsilon - spent.epsilon)
+    adding_up = float_down(from_units(left_pure))
+    if price(limit.kind, spent) is None or limit.kind == "gdp":
+        return adding_up
     left = Fraction(from_units(max(0, limit.main - (price(limit.kind, spent) or 0))))
     if limit.kind == "pure":
         guess = float_down(left)
-    elif limit.kind == "gdp":
-        return 0.0
     else:
         rest = float(left)
         low, high = 0.0, max(1.0, 2 * rest)
@@ -222,14 +284,14 @@ def affordable(limit: Capacity, spent: Charge) -> float:
         guess = low
     while guess > 0 and not fits(limit, spent, pure(guess).charge()):
         guess = guess * (1 - 1e-14) if guess > 1e-300 else 0.0
-    return guess
+    return max(guess, adding_up)
 
 
 def refusal(limit: Capacity, spent: Charge, asked: Charge, whose: str = "This budget") -> BudgetExceeded:
     """The error for an ask that does not fit, with what was asked and what is left in words."""
     left = remaining(limit, spent)
     cost = price(limit.kind, asked)
-    if cost is None:
+    if cost is None and asked.epsilon is None:
         kinds = {
             "pure": "releases with a finite epsilon and delta = 0",
             "zcdp": "releases with a finite rho",
@@ -238,6 +300,7 @@ def refusal(limit: Capacity, spent: Charge, asked: Charge, whose: str = "This bu
         words = "a release of another kind"
         message = f"{whose} takes only {kinds[limit.kind]}; ask for one of those."
     else:
-        words = str(Remaining(limit.kind, float_up(from_units(cost)), float_up(from_units(asked.delta))))
+        figures = (float_up(from_units(each or 0)) for each in (cost, asked.delta, asked.epsilon))
+        words = str(Remaining(limit.kind, *figures))
         message = f"{whose} has {left} left, but {words} was asked; ask for less or wait for more budget."
     return BudgetExceeded(message, asked=words, left=str(left))

@@ -60,10 +60,11 @@ class Balance:
     @property
     def share(self) -> float:
         """What is left as a part of the whole, from 0 to 1, for a picture; decisions use whole units."""
-        used = price(self.cap.limit.kind, self.spent)
-        if used is None or not self.cap.limit.main:
-            return 0.0
-        return max(0, self.cap.limit.main - used) / self.cap.limit.main
+        limit = self.cap.limit
+        spent = ((price(limit.kind, self.spent), limit.main), (self.spent.epsilon, limit.epsilon))
+        return max(
+            (max(0, most - used) / most for used, most in spent if used is not None and most), default=0.0
+        )
 
     @property
     def affordable(self) -> float:
@@ -303,11 +304,18 @@ def _refuse_unless_all_fit(caps: tuple[Cap, ...], sums: Mapping[str, _Sum], aske
 
 def _room(limit: Capacity, spent: Charge, asked: Charge) -> Fraction:
     """What is left as a share of what is asked, in the scarcer currency; -1 if it cannot be held."""
-    used, more = price(limit.kind, spent), price(limit.kind, asked)
-    if used is None or more is None:
+    routes = (
+        (limit.main, price(limit.kind, spent), price(limit.kind, asked)),
+        (limit.epsilon, spent.epsilon, asked.epsilon),
+    )
+    open_routes = [
+        Fraction(max(0, most - used), need) for most, used, need in routes if used is not None and need
+    ]
+    if not open_routes:
         return Fraction(-1)
-    left = ((limit.main - used, more), (limit.delta - spent.delta, asked.delta))
-    return min((Fraction(max(0, rest), need) for rest, need in left if need), default=Fraction(0))
+    if asked.delta:
+        return min(max(open_routes), Fraction(max(0, limit.delta - spent.delta), asked.delta))
+    return max(open_routes)
 
 
 def _append(connection: Connection, entries: list[Entry], *, day: str, caps: str) -> None:

@@ -47,6 +47,7 @@ class Cap:
             "delta": repr(self.delta),
             "kind": self.limit.kind,
             "main": str(self.limit.main),
+            "pure": str(self.limit.epsilon),
             "beside": str(self.limit.delta),
             "daily": self.daily,
         }

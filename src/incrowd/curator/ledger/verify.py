@@ -163,7 +163,8 @@ def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -
             continue
         if terms["daily"] and old_day < day:
             spent = Charge.nothing()
-        if not fits(Capacity(terms["kind"], int(terms["main"]), int(terms["beside"])), spent, asked):
+        limit = Capacity(terms["kind"], int(terms["main"]), int(terms["beside"]), int(terms["pure"]))
+        if not fits(limit, spent, asked):
             replay.fault(f"entry {entry.seq} overspent the cap {key}")
         replay.sums[key] = (day if terms["daily"] else "", spent + asked)
 

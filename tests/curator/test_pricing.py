@@ -1,0 +1,148 @@
+"""Prices: the lines add up, no mechanism is weaker than its line states, nothing private is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd import Curator, InvalidInput, NotPermitted, QueryError
+from incrowd.curator.pricing import Price
+
+PEOPLE = pa.table(
+    {"id": [1, 1, 2, 3], "age": [20, 30, 40, 50], "town": ["a", "b", "a", "c"], "pay": [1.0, 2.5, 3.0, 9.0]}
+)
+BOUNDS = {"age": (0, 120), "pay": (0, 10)}
+QUESTIONS = [
+    "SELECT COUNT(*) FROM people",
+    "SELECT town, COUNT(*) FROM people GROUP BY town",
+    "SELECT town, AVG(age), SUM(pay), COUNT(DISTINCT id) FROM people GROUP BY town",
+    "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.9), MIN(pay) FROM people",
+    "SELECT CORR(age, pay), STDDEV(age), VAR_POP(pay), COVAR_SAMP(age, pay), COUNT(*), SUM(age) FROM people",
+    "SELECT a.n / b.n AS r FROM (SELECT COUNT(*) AS n FROM people WHERE age > 30) a, (SELECT COUNT(*) AS n FROM people) b",
+]
+
+
+def curator(**changes: object) -> Curator:
+    settings = {"unit": "id", "bounds": BOUNDS, "budget": (5.0, 1e-5), **changes}
+    return Curator.from_tables(people=PEOPLE, **settings)  # type: ignore[arg-type]
+
+
+@given(
+    st.sampled_from(QUESTIONS),
+    st.floats(0.01, 4.0),
+    st.sampled_from([1e-6, 1e-9]),
+    st.booleans(),
+    st.sampled_from(["id", "row"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_the_guarantee_of_the_lines_is_within_the_price(
+    question: str, epsilon: float, delta: float, rescale: bool, unit: str
+) -> None:
+    if unit == "row":
+        question = question.replace("COUNT(DISTINCT id)", "COUNT(id)")
+    price = curator(unit=unit).price(question, epsilon=epsilon, delta=delta, rescale=rescale)
+    assert price.delta <= delta * (1 + 1e-12)
+    assert price.guarantee.epsilon(price.delta) <= epsilon * (1 + 1e-9)
+
+
+def test_laplace_shares_add_up_to_epsilon_exactly() -> None:
+    price = curator().price("SELECT town, AVG(age) FROM people GROUP BY town", epsilon=0.7, delta=1e-9)
+    assert sum((line.epsilon for line in price.lines), Fraction(0)) == Fraction(0.7)
+
+
+def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[object, object]]:
+    plan = made.bound(made.parse(question))
+    found = []
+    for line in price.lines:
+        if line.kind == "sum":
+            leaf = plan.leaves[line.leaf]
+            measure = leaf.measures[line.target]
+            measure = measure if measure.cap is not None else measure.capped(13.7)
+            found.append((line, line.mechanism(measure, leaf.distance)))
+    return found
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_no_mechanism_is_weaker_than_its_line_states(question: str, relation: str) -> None:
+    made = curator(relation=relation)
+    for delta in (1e-6, 0.0):
+        if delta == 0.0 and "GROUP BY town" in question:
+            continue
+        price = made.price(question, epsilon=1.0, delta=delta)
+        for line, mechanism in lines_and_measures(made, question, price):
+            for at in (1e-4, 1e-8):
+                assert mechanism.privacy.epsilon(at) <= line.guarantee.epsilon(at) * (1 + 1e-9)  # type: ignore[attr-defined]
+            assert mechanism.privacy.rho <= line.guarantee.rho * (1 + 1e-9)  # type: ignore[attr-defined]
+
+
+def test_many_sums_get_gaussian_noise_where_it_is_narrower() -> None:
+    many = ", ".join(
+        f"SUM(CASE WHEN age > {bound} THEN 1 ELSE 0 END) AS s{bound}" for bound in range(0, 120, 2)
+    )
+    price = curator().price(f"SELECT {many} FROM people", epsilon=1.0, delta=1e-6, contribution=1)
+    assert {line.noise for line in price.lines} == {"gaussian"}
+    pure = curator().price(f"SELECT {many} FROM people", epsilon=1.0, delta=0.0, contribution=1)
+    assert {line.noise for line in pure.lines} == {"laplace"}
+    wide, narrow = (max(w for w in each.halfwidths.values() if w is not None) for each in (pure, price))
+    assert narrow < wide / 2
+
+
+def test_a_price_reads_no_private_row(tmp_path: Path) -> None:
+    """The rows are gone when the price is asked for; it does not notice."""
+    file = tmp_path / "people.parquet"
+    pq.write_table(PEOPLE, file)
+    catalog = tmp_path / "curator.yaml"
+    catalog.write_text(
+        "sources: {files: {parquet: people.parquet}}\n"
+        "tables: {people: {unit: id, columns: {id: {type: integer}, age: {type: integer, bounds: [0, 120]}, town: {type: text}}}}\n"
+        "budget: {epsilon: 2, delta: 1.0e-6}\n"
+    )
+    with Curator.open(catalog) as made:
+        file.unlink()
+        price = made.price("SELECT town, COUNT(*) FROM people GROUP BY town", epsilon=0.5)
+        assert price.epsilon == 0.5
+        assert made.budget()[0].spent.rho == 0
+
+
+def test_within_finds_the_cheapest_epsilon() -> None:
+    made = curator(unit="row")
+    question = "SELECT COUNT(*) AS n FROM people"
+    price = made.price(question, within=5, confidence=0.95)
+    (width,) = price.halfwidths.values()
+    assert width is not None and width <= 5
+    (wider,) = made.price(question, epsilon=price.epsilon * 0.99, confidence=0.95).halfwidths.values()
+    assert wider is not None and wider > 5
+
+
+def test_within_and_epsilon_are_both_caps() -> None:
+    made = curator(unit="row")
+    with pytest.raises(NotPermitted, match="larger error"):
+        made.price("SELECT COUNT(*) FROM people", epsilon=0.01, within=1)
+    with pytest.raises(QueryError, match="epsilon= instead"):
+        made.price("SELECT AVG(age) FROM people", within=1)
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "1", None.__class__])
+def test_a_wrong_epsilon_is_one_sentence(epsilon: object) -> None:
+    with pytest.raises((InvalidInput, NotPermitted), match="epsilon"):
+        curator().price("SELECT COUNT(*) FROM people", epsilon=epsilon)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [5.1, 1e20])
+def test_an_epsilon_above_policy_is_refused(epsilon: float) -> None:
+    with pytest.raises(NotPermitted, match="whole budget"):
+        curator().ask("SELECT COUNT(*) FROM people", epsilon=epsilon)
+    with pytest.raises(NotPermitted, match="whole budget"):
+        curator().ask(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={epsilon}) COUNT(*) FROM people")
+
+
+def test_private_keys_need_a_delta() -> None:
+    with pytest.raises(QueryError, match="town"):
+        curator(budget=(5.0, 0.0)).price("SELECT town, COUNT(*) FROM people GROUP BY town", epsilon=1.0)
