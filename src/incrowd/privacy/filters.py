@@ -21,7 +21,7 @@ Proof. Let L be the privacy loss of the whole session, and L' that of the sessio
 first ask that the rho rule alone would refuse. A session ends in one of two ways, which the analyst may
 choose as she goes. (A) The rho rule allowed every ask: L = L'. (B) It refused one, from which on only the
 epsilon rule can have accepted; sums never shrink, so the sum of all epsilons is at most epsilon and
-L <= epsilon for sure. Hence, with h(x) = (1 - e^(epsilon - x))+, E[h(L)] = E[h(L); A] + 0 <= E[h(L')] <= delta,
+L <= epsilon for sure. With h(x) = (1 - e^(epsilon - x))+, then, E[h(L)] = E[h(L); A] <= E[h(L')] <= delta,
 the last step being the theorem of the rho filter, which holds for every adaptive analyst, hence for this
 one stopped early. Releases with a delta of their own fail with probability at most the sum set aside,
 in either case. (Two rules that both need delta would each use it up: only the pure one is free.)
@@ -129,7 +129,8 @@ class Remaining:
         parts = [f"epsilon {self.epsilon:.6g}"]
         if self.kind != "pure":
             word = {"zcdp": "rho", "gdp": "mu^2"}[self.kind]
-            parts = [*(parts if self.epsilon else []), f"{word} {self.main:.6g}"]
+            own = [f"{word} {self.main:.6g}"]
+            parts = own if self.main and not self.epsilon else parts + own if self.main else parts
         beside = f" and delta {self.delta:.4g}" if self.delta else ""
         return " or ".join(parts) + beside
 
