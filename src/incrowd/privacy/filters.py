@@ -292,7 +292,7 @@ def refusal(limit: Capacity, spent: Charge, asked: Charge, whose: str = "This bu
     """The error for an ask that does not fit, with what was asked and what is left in words."""
     left = remaining(limit, spent)
     cost = price(limit.kind, asked)
-    if cost is None and asked.epsilon is None:
+    if cost is None and (asked.epsilon is None or limit.kind == "pure"):
         kinds = {
             "pure": "releases with a finite epsilon and delta = 0",
             "zcdp": "releases with a finite rho",
