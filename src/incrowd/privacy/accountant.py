@@ -254,9 +254,11 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
             if share <= 0:
                 return 4e-16
             level = epsilon + math.log(rate / share)
-        # The level loses at most 1e-15 / rate to rounding, and D falls at most as fast as epsilon grows.
-        blur = 1e-15 * (1 + epsilon / rate)
-        return min(1.0, share * (base[0](max(0.0, level - blur)) + blur) * (1 + 1e-14))
+        # What rounding does to the level is undone downwards: D is decreasing.
+        blur = 1e-15 * (4 + level + (0 if plan.direction == "remove" else 1 / share))
+        return min(
+            1.0, (share + 4e-16 * (plan.direction == "add")) * base[0](max(0.0, level - blur)) * (1 + 1e-14)
+        )
 
     def epsilon(target: float) -> float:
         low, high = 0.0, 1.0

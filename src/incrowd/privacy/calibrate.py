@@ -47,7 +47,7 @@ def calibrate(
         value_high = excess(high)
         if high > 1e30:
             raise InvalidInput(
-                f"No amount of noise brings this plan within epsilon {float(target):g}, delta {float(slack):g}: "
+                f"No noise brings this plan within epsilon {float(target):g} and delta {float(slack):g}: "
                 "raise the budget, or check that its thresholds leave some delta."
             )
     while value_low <= 0:

@@ -37,11 +37,11 @@ from incrowd.privacy.transforms import Floats, Values
 UNIT_ROUNDOFF = 2.0**-53
 SMOOTHING_TOLERANCE = 3e-8
 """The relative excess of epsilon that smoothing aims to stay below."""
-LATTICE_TOLERANCE = 1.5e-7
+LATTICE_TOLERANCE = 1e-7
 """The same for lattices."""
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
-_NEGLIGIBLE = 1e-10
+_NEGLIGIBLE = 1e-11
 """The share of the sum below which nodes are bounded rather than kept."""
 _GRID = np.geomspace(1e-3, 1e9, 181)
 _LOG_PEAK = renyi.log_peak(_GRID)

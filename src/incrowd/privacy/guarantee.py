@@ -74,7 +74,7 @@ class Guarantee:
     4.8866
     """
 
-    __slots__ = ("_counts", "_hash")
+    __slots__ = ("_charge", "_counts", "_hash")
 
     def __init__(self, counts: Mapping[events.Event, int] | Iterable[tuple[events.Event, int]] = ()) -> None:
         pairs = counts.items() if isinstance(counts, Mapping) else counts
@@ -88,6 +88,7 @@ class Guarantee:
         ordered = sorted(merged.items(), key=lambda item: interchange.sort_key(item[0]))
         object.__setattr__(self, "_counts", dict(ordered))
         object.__setattr__(self, "_hash", hash(tuple(ordered)))
+        object.__setattr__(self, "_charge", None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("A guarantee never changes; compose a new one with + or *.")
@@ -97,6 +98,7 @@ class Guarantee:
 
     _counts: dict[events.Event, int]
     _hash: int
+    _charge: Charge | None
 
     @property
     def events(self) -> tuple[tuple[events.Event, int], ...]:
@@ -179,6 +181,8 @@ class Guarantee:
         The sum of its parts; with `delta` above 0 the plan may instead be charged as one (epsilon, delta)
         release at the accountant's figure, where that takes less rho.
         """
+        if not delta and self._charge is not None:
+            return self._charge
         epsilon, rho, mu = (self._sum(f) for f in (conversions.pure_epsilon, conversions.rho, _squared_mu))
         mass = sum((conversions.delta_mass(e) * n for e, n in self._counts.items()), Fraction(0))
         slack = amounts.read_probability(delta, "delta")
@@ -188,12 +192,15 @@ class Guarantee:
                 joint = conversions.rho(events.Pure(amounts.read(single, "epsilon")))
                 if joint is not None and (rho is None or joint < rho):
                     epsilon, rho, mu, mass = None, joint, None, slack
-        return Charge(
+        charge = Charge(
             None if epsilon is None else units_up(epsilon),
             None if rho is None else units_up(rho),
             units_up(mass),
             None if mu is None else units_up(mu),
         )
+        if slack == 0:
+            object.__setattr__(self, "_charge", charge)
+        return charge
 
     def _sum(self, worth: Any) -> Fraction | None:
         total = Fraction(0)

@@ -23,24 +23,25 @@ from incrowd.privacy.transforms import Floats
 
 Direction = Literal["remove", "add"]
 
-_FAR = 40.0
+_FAR = 300.0
 """How many deviations the points for moments extend to the right."""
 _REACH = 11.0
 """On the lattice, Gaussian points beyond this many deviations (mass below 2e-28) get an infinite loss."""
 MOST_STEPS = 2**20
 
 
-def base_points(event: events.Sampled) -> tuple[Floats, Floats]:
+def base_points(event: events.Sampled, direction: Direction) -> tuple[Floats, Floats]:
     """Base losses l and the logs of their Q-masses: the pair (P, Q) by quadrature, for moments."""
     match event:
         case events.Gaussian():
             mu = float(event.mu)
-            spacing = min(0.1, 0.1 / mu)
-            x = spacing * np.arange(-math.ceil(13 / spacing), math.ceil((_FAR + mu) / spacing) + 1)
+            spacing, high = (0.25, _FAR) if direction == "remove" else (0.1, 14 + mu)
+            spacing /= max(1.0, mu)
+            x = spacing * np.arange(-math.ceil(14 / spacing), math.ceil(high / spacing) + 1)
             return mu * x - mu * mu / 2, math.log(spacing / math.sqrt(2 * math.pi)) - x * x / 2
         case events.Laplace():
             epsilon = float(event.epsilon)
-            nodes, weights = _legendre(2 * math.ceil(epsilon))
+            nodes, weights = _legendre(math.ceil(8 * epsilon))
             middle = epsilon * nodes
             mass = np.log(epsilon * weights / 4) - (epsilon + middle) / 2
             return (
@@ -91,32 +92,48 @@ def sampled_loss(base: Floats, rate: float) -> Floats:
     return np.where(base < 1, small, large)
 
 
-@lru_cache(maxsize=256)
-def _points(event: events.PoissonSubsampled) -> tuple[Floats, Floats]:
-    base, log_mass = base_points(event.event)
-    return sampled_loss(base, float(event.rate)), log_mass
-
-
 def cumulant(event: events.PoissonSubsampled, c: Floats, direction: Direction) -> Floats:
-    """K(c) = log E exp(c * loss) of the sampled pair; inf where the quadrature is not proven."""
-    loss, log_mass = _points(event)
-    if len(loss) > 20000:
-        return np.full_like(c, np.inf)
-    exponent = np.outer(c + 1, loss) if direction == "remove" else np.outer(-c, loss)
+    """An upper bound on K(c) = log E exp(c * loss) of the sampled pair; inf where none is proven here."""
+    return _cumulant(event, np.ascontiguousarray(c).tobytes(), direction)
+
+
+@lru_cache(maxsize=128)
+def _cumulant(event: events.PoissonSubsampled, orders: bytes, direction: Direction) -> Floats:
+    c = np.frombuffer(orders)
+    best = np.full_like(c, np.inf)
+    rate = float(event.rate)
+    if direction == "add" and rate < 1:
+        best = c * -math.log1p(-rate) * (1 + 1e-14)
+    base, log_mass = base_points(event.event, direction)
+    proven = c <= _proven_order(event.event, direction)
+    if len(base) > 20000 or not proven.any():
+        return best
+    loss = sampled_loss(base, rate)
+    exponent = np.outer(c[proven] + 1, loss) if direction == "remove" else np.outer(-c[proven], loss)
     exponent += log_mass
     top = exponent.max(axis=1)
-    total: Floats = top + np.log(np.exp(exponent - top[:, None]).sum(axis=1))
-    limit = np.inf
-    if isinstance(event.event, events.Gaussian):
-        # Removing: the integrand peaks at or before (c + 1) mu: keep that 9 deviations within the points.
-        # Adding: off the axis |w| is at least cos(angle / 2) times its value on it, so exp(d^2 / 2) becomes
-        # exp(d^2 / 2) cos(mu d / 2)^-c; with d = 1 / max(1, mu) that is 1e-18 up to this order.
-        mu = float(event.event.mu)
-        limit = 150.0 / max(1.0, mu * mu) if direction == "add" else (_FAR - 9) / mu - 1
-    elif isinstance(event.event, events.Laplace):
-        # Panels of half-length 1/2 and the ellipse that reaches 1.5 off the axis: 6^-48 exp(1.1 (c + 1)).
-        limit = 40.0
-    return np.where(c <= limit, total + 1e-13 * (1 + np.abs(top)), np.inf)
+    exponent -= top[:, None]
+    best[proven] = np.minimum(
+        best[proven], top + np.log(np.exp(exponent).sum(axis=1)) + 1e-13 * (1 + np.abs(top))
+    )
+    return best
+
+
+def _proven_order(event: events.Sampled, direction: Direction) -> float:
+    """The largest c up to which the points for moments are exact to rounding."""
+    match event:
+        case events.Gaussian():
+            # Removing: the integrand peaks at or before (c + 1) mu, which must lie well within the points; off
+            # the axis it exceeds its values there by exp(d^2 / 2) at most: 1e-20 with d = 2 / max(1, mu).
+            # Adding: |w| is at least cos(angle / 2) times its value on the axis, so that cos(mu d / 2)^-c
+            # comes in: 1e-18 with d = 1 / max(1, mu) up to this order.
+            mu = float(event.mu)
+            return (_FAR - 9) / mu - 1 if direction == "remove" else 150.0 / max(1.0, mu * mu)
+        case events.Laplace():
+            # Panels of half-length 1/8 and the ellipse that reaches 1 off the axis: 16^-48 exp(c + 1).
+            return 75.0
+        case _:
+            return math.inf
 
 
 def lattice_points(
