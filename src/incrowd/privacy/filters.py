@@ -32,7 +32,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from operator import attrgetter
 from typing import Any, Literal, Self
 
 from incrowd.errors import BudgetExceeded, InvalidInput
@@ -84,9 +83,6 @@ def capacity(
     else:
         main = Fraction(gdp.largest_mu(inner_epsilon, inner_delta)) ** 2
     return Capacity(kind, amounts.units_down(main), amounts.units_down(beside), amounts.units_down(total))
-
-
-_CURRENCY = {"pure": "epsilon", "zcdp": "rho", "gdp": "mu2"}
 
 
 def price(kind: Kind, charge: Charge) -> int | None:
@@ -157,16 +153,7 @@ class Filter:
         self.delta = amounts.read_probability(delta, "budget delta")
         self.threshold_share = amounts.read_probability(threshold_share, "threshold_share")
         self.capacity = capacity(epsilon, delta, kind=kind, threshold_share=threshold_share)
-        self._currency = attrgetter(_CURRENCY[self.capacity.kind])
-        self._main: int | None = 0
-        self._pure: int | None = 0
-        self._beside = 0
-
-    @property
-    def spent(self) -> Charge:
-        """What was spent: in the filter's own currency, of pure epsilon, and of delta beside them."""
-        kept = dict.fromkeys(_CURRENCY.values()) | {"epsilon": self._pure, _CURRENCY[self.kind]: self._main}
-        return Charge(kept["epsilon"], kept["rho"], self._beside, kept["mu2"])
+        self.spent = Charge.nothing()
 
     @property
     def kind(self) -> Kind:
@@ -180,16 +167,9 @@ class Filter:
     def reserve(self, guarantee: Guarantee) -> None:
         """Spend, or raise `BudgetExceeded` and change nothing."""
         asked = guarantee.charge()
-        limit, cost = self.capacity, self._currency(asked)
-        main = None if cost is None or self._main is None else self._main + cost
-        pure = None if asked.epsilon is None or self._pure is None else self._pure + asked.epsilon
-        beside = self._beside + asked.delta
-        if beside <= limit.delta and (
-            (main is not None and main <= limit.main) or (pure is not None and pure <= limit.epsilon)
-        ):
-            self._main, self._pure, self._beside = main, pure, beside
-            return
-        raise refusal(limit, self.spent, asked)
+        if not fits(self.capacity, self.spent, asked):
+            raise refusal(self.capacity, self.spent, asked)
+        self.spent = self.spent + asked
 
     def remaining(self) -> Remaining:
         """What is left."""
@@ -212,7 +192,7 @@ class Filter:
                 "delta": self.capacity.delta,
                 "epsilon": self.capacity.epsilon,
             },
-            "spent": {"main": self._main, "epsilon": self._pure, "delta": self._beside},
+            "spent": self.spent.to_dict(),
         }
 
     @classmethod
@@ -234,10 +214,7 @@ class Filter:
                 amounts.read_count(state["capacity"]["delta"], "capacity delta"),
                 amounts.read_count(state["capacity"]["epsilon"], "capacity epsilon"),
             )
-            spent = state["spent"]
-            loaded._main = None if spent["main"] is None else amounts.read_count(spent["main"], "spent")
-            loaded._pure = None if spent["epsilon"] is None else amounts.read_count(spent["epsilon"], "spent")
-            loaded._beside = amounts.read_count(state["spent"]["delta"], "spent delta")
+            loaded.spent = Charge.from_dict(state["spent"])
         except InvalidInput:
             raise
         except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
