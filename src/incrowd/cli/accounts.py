@@ -1,0 +1,190 @@
+"""`incrowd budget` and `incrowd ledger`: what was spent, what is left, and whether the account is whole.
+
+None of these reads a table, and none makes a ledger where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.cli import options, screen
+
+if TYPE_CHECKING:
+    from incrowd.catalog import Catalog
+    from incrowd.curator.ledger import Balance, Entry, Ledger
+
+Where = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH",
+        help="The ledger itself (a path or URL), where the owner's file is not at hand.",
+    ),
+]
+
+
+def budget(
+    catalog: options.Catalog = options.CATALOG,
+    analyst: options.Analyst = None,
+    json: options.Json = False,
+) -> None:
+    """Show what is left of each budget."""
+    from incrowd.catalog import SOLE_ANALYST, load
+    from incrowd.curator import Ledger
+
+    declared = load(catalog)
+    people = [declared.analyst(analyst)] if analyst is not None else list(declared.analysts) or [SOLE_ANALYST]
+    with closing(Ledger.open(_existing(declared.ledger_url), declared)) as ledger:
+        found: dict[str, Balance] = {}
+        for name in people:
+            found |= {each.cap.key: each for each in ledger.remaining(name)}
+    balances = list(found.values())
+    if json:
+        screen.emit_json({"analyst": analyst, "budgets": [screen.balance_json(each) for each in balances]})
+        return
+    console = screen.console()
+    console.print(screen.balance_table(balances))
+    console.print(
+        Text(
+            "“next question” is the largest epsilon that one question may cost now; small ones get further.",
+            style="dim",
+        )
+    )
+
+
+def _existing(where: str | None) -> str | None:
+    """The ledger's place, or None (a fresh one in memory) where it was not begun yet."""
+    if where is None or "://" in where or Path(where).exists():
+        return where
+    return None
+
+
+def _open(catalog: Path, where: str | None) -> tuple[Ledger, Catalog | None]:
+    from incrowd.catalog import load
+    from incrowd.curator import Ledger
+    from incrowd.curator.ledger import Caps
+
+    if where is not None:
+        return Ledger.open(where, Caps({}, {}, {}, {}), create=False), None
+    declared = load(catalog)
+    return Ledger.open(declared.ledger_url, declared, create=False), declared
+
+
+def show(
+    catalog: options.Catalog = options.CATALOG,
+    ledger: Where = None,
+    last: Annotated[
+        int, typer.Option("--last", metavar="NUMBER", min=1, help="How many entries to show, from the end.")
+    ] = 20,
+    json: options.Json = False,
+) -> None:
+    """Show the latest entries of the ledger."""
+    opened, declared = _open(catalog, ledger)
+    with closing(opened):
+        end = opened.head().seq
+        entries = list(opened.entries(after=max(0, end - last)))
+    if json:
+        screen.emit_json({"entries": [_entry_json(each) for each in entries]})
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("#", justify="right")
+    for name in ("when (UTC)", "what", "who", "cost", "question"):
+        table.add_column(name, overflow="fold")
+    delta = declared.budget.delta if declared is not None else 0.0
+    for each in entries:
+        when = each.at[:19].replace("T", " ")
+        table.add_row(
+            str(each.seq), when, each.kind, Text(each.analyst), _cost(each, delta), each.question[:12]
+        )
+    console = screen.console()
+    console.print(table)
+    if entries and entries[0].seq > 1:
+        console.print(Text(f"{entries[0].seq - 1:,} earlier entries; --last shows more", style="dim"))
+
+
+def _cost(entry: Entry, delta: float) -> str:
+    if entry.kind != "reserve":
+        return ""
+    from incrowd.privacy import Guarantee
+
+    guarantee = Guarantee.from_json(entry.content()["guarantee"])
+    exact = guarantee.epsilon()
+    if math.isfinite(exact):
+        return f"epsilon {exact:.4g}"
+    at = delta or 1e-6
+    return f"epsilon {guarantee.epsilon(at):.4g} at delta {at:g}"
+
+
+def _entry_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "seq": entry.seq,
+        "at": entry.at,
+        "kind": entry.kind,
+        "analyst": entry.analyst,
+        "question": entry.question,
+        "data_version": entry.data_version,
+        "body": entry.content(),
+        "previous": entry.previous,
+        "hash": entry.hash,
+    }
+
+
+def verify(
+    catalog: options.Catalog = options.CATALOG,
+    ledger: Where = None,
+    head: Annotated[
+        str | None,
+        typer.Option(
+            "--head",
+            metavar="HEAD",
+            help="A head noted earlier, elsewhere; a rewritten past does not run through it.",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Recompute the whole ledger and say whether anything was altered."""
+    from incrowd.curator.ledger import Head
+
+    known = None if head is None else Head.from_text(head)
+    opened, _ = _open(catalog, ledger)
+    with closing(opened):
+        found = opened.verify(known)
+    if not found.ok:
+        for fault in found.faults:
+            screen.aside().print(Text(fault, style="red"))
+        found.require()
+    if json:
+        about = {"entries": found.entries, "reservations": found.reservations, "unanswered": found.unanswered}
+        screen.emit_json({"ok": True, **about, "head": str(found.head)})
+        return
+    console = screen.console()
+    console.print(
+        Text("✓ ", style="green")
+        + Text(f"{found.entries:,} entries, {found.reservations:,} questions paid; nothing was altered.")
+    )
+    if found.unanswered:
+        console.print(
+            f"{found.unanswered:,} paid questions have no recorded answer: they still run, or were cut off."
+        )
+    console.print(Text(f"head {found.head}", style="dim"), soft_wrap=True)
+
+
+def head(
+    catalog: options.Catalog = options.CATALOG, ledger: Where = None, json: options.Json = False
+) -> None:
+    """Print the ledger's head, to be noted where nobody here can change it."""
+    opened, _ = _open(catalog, ledger)
+    with closing(opened):
+        found = opened.head()
+    if json:
+        screen.emit_json({"head": str(found), "seq": found.seq, "hash": found.hash})
+    else:
+        print(found)

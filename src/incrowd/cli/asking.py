@@ -1,0 +1,228 @@
+"""`incrowd ask` and `incrowd price`: the analyst's commands."""
+
+from __future__ import annotations
+
+import csv as csv_format
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from incrowd.cli import options, screen
+from incrowd.errors import BudgetExceeded, InvalidInput
+
+if TYPE_CHECKING:
+    from incrowd.curator import Answer, Balance, Curator, Price
+
+
+def ask(
+    sql: options.Sql,
+    catalog: options.Catalog = options.CATALOG,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    within: options.Within = None,
+    confidence: options.Confidence = None,
+    analyst: options.Analyst = None,
+    contribution: options.Contribution = None,
+    groups: options.Groups = None,
+    rescale: options.Rescale = True,
+    intervals: Annotated[
+        bool, typer.Option("--intervals/--no-intervals", help="Whether to give each number its interval.")
+    ] = True,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Ask a question in SQL and pay for the answer."""
+    if csv and json:
+        raise InvalidInput("Choose either --csv or --json.")
+    question = read_question(sql)
+    with _open(catalog) as curator, screen.watching() as report:
+        try:
+            answer = curator.ask(
+                question,
+                epsilon,
+                delta=delta,
+                within=within,
+                confidence=confidence,
+                analyst=analyst,
+                contribution=contribution,
+                groups=groups,
+                rescale=rescale,
+                progress=report,
+            )
+        except BudgetExceeded as error:
+            raise with_hint(error, curator.budget(analyst)) from None
+        table = answer.to_arrow(answer.confidence if intervals else None)
+        if json:
+            screen.emit_json(answer_json(answer, table, intervals))
+        elif csv:
+            writer = csv_format.writer(sys.stdout, lineterminator="\n")
+            writer.writerow(table.column_names)
+            writer.writerows(
+                [["" if each is None else each for each in row.values()] for row in table.to_pylist()]
+            )
+            sys.stdout.flush()
+        else:
+            show_answer(answer, table)
+
+
+def price(
+    sql: options.Sql,
+    catalog: options.Catalog = options.CATALOG,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    within: options.Within = None,
+    confidence: options.Confidence = None,
+    analyst: options.Analyst = None,
+    contribution: options.Contribution = None,
+    groups: options.Groups = None,
+    rescale: options.Rescale = True,
+    json: options.Json = False,
+) -> None:
+    """Say what a question would cost and how wrong its answer would be, without reading a row."""
+    question = read_question(sql)
+    with _open(catalog) as curator:
+        found = curator.price(
+            question,
+            epsilon,
+            delta=delta,
+            within=within,
+            confidence=confidence,
+            analyst=analyst,
+            contribution=contribution,
+            groups=groups,
+            rescale=rescale,
+        )
+    after, fits = balances_after(found)
+    if json:
+        screen.emit_json(price_json(found, after, fits))
+    else:
+        show_price(found, after, fits)
+
+
+def read_question(sql: str) -> str:
+    """The SQL as given, or standard input for -."""
+    return sys.stdin.read() if sql == "-" else sql
+
+
+def _open(catalog: Path) -> Curator:
+    from incrowd.curator import Curator
+
+    return Curator.open(catalog)
+
+
+def with_hint(error: BudgetExceeded, balances: tuple[Balance, ...]) -> BudgetExceeded:
+    """The refusal, with the largest epsilon that would still fit."""
+    most = screen.round_down(min((each.affordable for each in balances), default=0.0))
+    said = str(error).rstrip(".")
+    hint = f"; an epsilon of {most:g} still fits" if most else "; nothing fits any more"
+    return BudgetExceeded(f"{said}{hint}.", asked=error.asked, left=error.left)
+
+
+def balances_after(price: Price) -> tuple[tuple[Balance, ...], bool]:
+    """What would be left of each cap after paying, and whether all of them allow it."""
+    from incrowd.curator import Balance
+    from incrowd.privacy import fits
+
+    asked = price.guarantee.charge()
+    allowed = all(fits(each.cap.limit, each.spent, asked) for each in price.remaining)
+    return tuple(Balance(each.cap, each.spent + asked) for each in price.remaining), allowed
+
+
+def show_answer(answer: Answer, table: Any) -> None:
+    """The answer as a table, what it cost, and what to know about it."""
+    console = screen.console()
+    console.print(screen.answer_table(table, answer.confidence))
+    if table.num_rows > screen.MOST_ROWS:
+        console.print(
+            f"... {table.num_rows - screen.MOST_ROWS:,} more rows; --csv prints them all", style="dim"
+        )
+    for note in answer.notes:
+        console.print(Text(note, style="dim"))
+    cost = "on record: free" if answer.recalled else screen.promise(answer.price.epsilon, answer.price.delta)
+    tightest = min(answer.remaining, key=screen.share_left, default=None)
+    line = Text(f"paid {cost}" if not answer.recalled else cost)
+    if tightest is not None:
+        share = screen.share_left(tightest)
+        line = (
+            line
+            + Text("   ")
+            + screen.bar(share)
+            + Text(f" {screen.percent(share)} left of {_lower(tightest.cap.whose)}")
+        )
+    console.print(line)
+
+
+def _lower(words: str) -> str:
+    return words[:1].lower() + words[1:]
+
+
+def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
+    """All that an answer tells."""
+    return {
+        "columns": table.column_names,
+        "rows": table.to_pylist(),
+        "confidence": answer.confidence if intervals else None,
+        "epsilon": 0.0 if answer.recalled else answer.price.epsilon,
+        "delta": 0.0 if answer.recalled else answer.price.delta,
+        "recalled": answer.recalled,
+        "factors": dict(answer.factors),
+        "notes": list(answer.notes),
+        "remaining": [screen.balance_json(each) for each in answer.remaining],
+    }
+
+
+def show_price(price: Price, after: tuple[Balance, ...], fits: bool) -> None:
+    """The price, how it is split, the expected error, and what would be left."""
+    console = screen.console()
+    console.print(f"{screen.promise(price.epsilon, price.delta)}; nothing was read or spent")
+    widths = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    widths.add_column("output", overflow="fold")
+    widths.add_column(f"{price.confidence * 100:g}% of answers within", justify="right")
+    for name, width in price.halfwidths.items():
+        widths.add_row(
+            Text(name),
+            Text("known with the answer" if width is None else f"± {screen.number(float(f'{width:.4g}'))}"),
+        )
+    console.print(widths)
+    lines = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in ("what is released", "noise", "share"):
+        lines.add_column(name, overflow="fold")
+    for line in price.lines:
+        share = f"mu {line.mu:.4g}" if line.noise == "gaussian" else f"epsilon {float(line.epsilon):.4g}"
+        share += f", delta {float(line.delta):.3g}" if line.delta else ""
+        lines.add_row(Text(line.label), line.noise, share)
+    console.print(lines)
+    for note in price.notes:
+        console.print(Text(note, style="dim"))
+    console.print("After paying, there would be left:" if fits else "This does not fit what is left:")
+    console.print(screen.balance_table(after if fits else price.remaining))
+
+
+def price_json(price: Price, after: tuple[Balance, ...], fits: bool) -> dict[str, Any]:
+    """All that a price tells."""
+    return {
+        "epsilon": price.epsilon,
+        "delta": price.delta,
+        "confidence": price.confidence,
+        "halfwidths": dict(price.halfwidths),
+        "lines": [
+            {
+                "what": line.label,
+                "kind": line.kind,
+                "noise": line.noise,
+                "epsilon": None if line.noise == "gaussian" else float(line.epsilon),
+                "mu": line.mu if line.noise == "gaussian" else None,
+                "delta": float(line.delta),
+            }
+            for line in price.lines
+        ],
+        "notes": list(price.notes),
+        "fits": fits,
+        "remaining": [screen.balance_json(each) for each in price.remaining],
+        "remaining_after": [screen.balance_json(each) for each in after] if fits else None,
+    }

@@ -1,0 +1,115 @@
+"""Where the command starts and ends: commands by name, errors as one sentence, the exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from incrowd.cli import accounts, asking, explaining, screen, starting, tour
+from incrowd.errors import BudgetExceeded, IncrowdError
+
+REFUSED, WRONG = 1, 2
+TRACEBACK = "INCROWD_TRACEBACK"
+"""Set to 1, this environment variable lets a failure inside Incrowd show its traceback."""
+
+app = typer.Typer(
+    name="incrowd",
+    help="Ask questions about tables of people, with a privacy guarantee for each of them.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+ledger_app = typer.Typer(
+    help="The account of what was spent: show it, verify it, note its head.", rich_markup_mode=None
+)
+explain_app = typer.Typer(help="What an epsilon means, and what releases add up to.", rich_markup_mode=None)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from incrowd import __version__
+
+        print(f"incrowd {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command("demo")(tour.demo)
+app.command("init")(starting.init)
+app.command("ask")(asking.ask)
+app.command("price")(asking.price)
+app.command("budget")(accounts.budget)
+ledger_app.command("show")(accounts.show)
+ledger_app.command("verify")(accounts.verify)
+ledger_app.command("head")(accounts.head)
+app.add_typer(ledger_app, name="ledger")
+explain_app.command("epsilon")(explaining.epsilon)
+explain_app.command("compose")(explaining.compose)
+app.add_typer(explain_app, name="explain")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = app(args=given, prog_name="incrowd", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except IncrowdError as error:
+        return _fail(error, str(error), error.exit_status, given)
+    except typer.Abort as error:
+        return _fail(error, "The input ended before all was answered; nothing was written.", WRONG, given)
+    except KeyboardInterrupt as error:
+        return _fail(error, "Interrupted; what was reserved before stays spent.", 130, given)
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; nothing more may be written to it at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        usage = getattr(error, "format_message", None)
+        if callable(usage):
+            return _fail(error, _usage_sentence(str(usage()), error), WRONG, given)
+        if os.environ.get(TRACEBACK):
+            raise
+        if isinstance(error, OSError) and error.filename:
+            reason = (error.strerror or "it failed").lower()
+            return _fail(error, f"{error.filename} cannot be used: {reason}.", WRONG, given)
+        # What an unforeseen error says may hold values of rows, so only its kind is told.
+        said = (
+            f"Incrowd failed as it never should ({type(error).__name__}); please report it with the command."
+        )
+        return _fail(error, said, WRONG, given)
+
+
+def _usage_sentence(said: str, error: Exception) -> str:
+    """The parser's complaint as one sentence that says where help is."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "incrowd"
+    sentence = " ".join(said.split()).rstrip(".")
+    return f"{sentence} (see {command} --help)."
+
+
+def _fail(error: BaseException, sentence: str, status: int, given: Sequence[str]) -> int:
+    sys.stdout.flush()
+    if "--json" in given:
+        about: dict[str, object] = {"kind": type(error).__name__, "message": sentence}
+        if isinstance(error, BudgetExceeded):
+            about |= {"asked": error.asked, "left": error.left}
+        screen.emit_json({"error": about})
+    screen.complain(sentence)
+    return status

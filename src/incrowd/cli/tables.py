@@ -1,0 +1,98 @@
+"""The tables in a file: names, columns and types, as the database engine describes them. No row is kept."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from incrowd.errors import InvalidInput
+
+_CSV = {".csv", ".tsv", ".txt"}
+_PARQUET = {".parquet", ".pq"}
+_DUCKDB = {".duckdb", ".db", ".ddb"}
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table, its columns with the engine's types, and the source that a catalog would name."""
+
+    name: str
+    columns: Mapping[str, str]
+    source_name: str
+    source: Mapping[str, object]
+    guessed: bool = False
+    """Whether the types were guessed from rows."""
+
+
+def read_tables(files: Sequence[Path], root: Path) -> list[TableFile]:
+    """The tables of all files; paths in their sources start from `root`."""
+    found: list[TableFile] = []
+    for file in files:
+        if not file.exists():
+            raise InvalidInput(f"There is no file {file}.")
+        if file.is_dir():
+            raise InvalidInput(f"{file} is a folder; name the files in it.")
+        source = "main" if len(files) == 1 else _name(file)
+        kind = _kind(file)
+        path = os.path.relpath(file.resolve(), root.resolve())
+        for name, columns in _describe(file, kind).items():
+            found.append(TableFile(name, columns, source, {kind: path}, kind == "csv"))
+    names = [each.name.casefold() for each in found]
+    again = next((each.name for each in found if names.count(each.name.casefold()) > 1), None)
+    if again is not None:
+        raise InvalidInput(f"Two tables are called {again}; rename one of the files.")
+    return found
+
+
+def _kind(file: Path) -> str:
+    endings = [each.lower() for each in file.suffixes if each.lower() not in (".gz", ".zst")]
+    ending = endings[-1] if endings else ""
+    for kind, known in (("csv", _CSV), ("parquet", _PARQUET), ("duckdb", _DUCKDB)):
+        if ending in known:
+            return kind
+    raise InvalidInput(f"{file} is no table that can be read here; give a .csv, .parquet or .duckdb file.")
+
+
+def _name(file: Path) -> str:
+    """A table name from a file's name.
+
+    >>> _name(Path("data/2024 visits.csv.gz"))
+    't_2024_visits'
+    """
+    word = re.sub(r"\W+", "_", file.name.partition(".")[0]).strip("_") or "table"
+    return f"t_{word}" if word[0].isdigit() else word
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
+    """Table -> column -> type."""
+    path = _text(str(file))
+    try:
+        with duckdb.connect(":memory:") as engine:
+            if kind == "duckdb":
+                engine.execute(f"ATTACH {path} AS given (READ_ONLY)")
+                rows = engine.execute(
+                    "SELECT table_name, column_name, data_type FROM information_schema.columns "
+                    "WHERE table_catalog = 'given' AND table_schema = 'main' ORDER BY 1, ordinal_position"
+                ).fetchall()
+                found: dict[str, dict[str, str]] = {}
+                for table, column, engine_type in rows:
+                    found.setdefault(table, {})[column] = engine_type
+                if not found:
+                    raise InvalidInput(f"{file} holds no tables.")
+                return found
+            reader = "read_parquet" if kind == "parquet" else "read_csv"
+            header = ", header = true" if kind == "csv" else ""
+            described = engine.execute(f"DESCRIBE SELECT * FROM {reader}({path}{header})").fetchall()
+            return {_name(file): {each[0]: each[1] for each in described}}
+    except duckdb.Error:
+        # The engine's own words quote rows of the file.
+        raise InvalidInput(f"{file} cannot be read as a {kind} file; check that it is one.") from None
