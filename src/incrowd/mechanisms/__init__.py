@@ -5,12 +5,14 @@ what one release guarantees, `halfwidth` how far off it may be, and `then` post-
 """
 
 from incrowd.mechanisms.exponential import Exponential
+from incrowd.mechanisms.extremes import Maximum, Minimum
 from incrowd.mechanisms.gaussian import Gaussian, textbook_sigma
 from incrowd.mechanisms.grid import INTEGERS, Grid
 from incrowd.mechanisms.histogram import Histogram
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism, Processed
 from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
+from incrowd.mechanisms.quantile import Quantile
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
 from incrowd.mechanisms.relations import Relation, Sensitivity
 from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
@@ -24,9 +26,12 @@ __all__ = [
     "Grid",
     "Histogram",
     "Laplace",
+    "Maximum",
     "Mechanism",
+    "Minimum",
     "PermuteAndFlip",
     "Processed",
+    "Quantile",
     "RandomizedResponse",
     "Relation",
     "ReportNoisyMax",

@@ -80,16 +80,22 @@ class Grid:
             raise InvalidInput(
                 f"The value given to {owner} holds NaN or an infinity; clean or clamp it first."
             )
-        with np.errstate(over="ignore", under="ignore"):
-            scaled = np.ldexp(array, -self.exponent)
-        if (np.abs(scaled) > float(LIMIT)).any():
+        if array.size and max(array.max(), -array.min()) > float(LIMIT * self.step):
             raise InvalidInput(
                 f"The value given to {owner} is too large for its grid of {float(self.step)}; "
                 "give a coarser grid."
             )
-        floored = np.floor(scaled).astype(np.int64)
-        # A tiny negative float can underflow to -0.0, whose floor would be 0.
-        return np.where((array < 0) & (floored == 0), np.int64(-1), floored)
+        return self.floor(array)
+
+    def floor(self, array: NDArray[np.float64]) -> Steps:
+        """Floats, known to be within LIMIT steps, as whole numbers of steps."""
+        with np.errstate(under="ignore"):
+            scaled = array * 2.0**-self.exponent  # exact, but for underflow
+        floored = np.asarray(np.floor(scaled)).astype(np.int64)
+        if self.exponent > 0:
+            # A tiny negative float can underflow to -0.0, whose floor would be 0.
+            floored = np.where((array < 0) & (floored == 0), np.int64(-1), floored)
+        return floored
 
     def _floor_integers(self, array: NDArray[Any], owner: str) -> Steps:
         most = LIMIT >> max(0, -self.exponent)
