@@ -79,5 +79,5 @@ class Account:
         _, rest = accountant.finite_part(self._counts)
         plan = contour.make_plan(rest, "remove") if rest else None
         if plan is not None and not plan.sampled and not plan.ranged and 0 < self._epsilon < math.inf:
-            self._line = contour.Contour(plan, self._epsilon)
+            self._line = contour.Contour(plan, self._epsilon, room=0.25 * self._epsilon)
         return self._epsilon

@@ -115,10 +115,10 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
     if closed is not None:
         return closed[1](delta)
     found = start
-    for _ in range(3):
+    for _ in range(6):
         line = contour.Contour(plan, found)
         before, found = found, solve(line.delta, line.c, delta, found)
-        if abs(found - before) <= 0.1 * found:
+        if before - line.room <= found <= before * 1.001:
             break
     return found
 

@@ -32,12 +32,11 @@ def calibrate(
         raise InvalidInput("start must be a positive amount of noise.")
 
     def excess(noise: float) -> float:
-        """Above 0 where the plan costs too much: differences of log delta, or of epsilon where delta is 0."""
-        guarantee = plan(noise)
-        if slack == 0:
-            return guarantee.epsilon() - float(target) if guarantee.epsilon() > target else -1e-300
-        found = guarantee.delta(target)
-        return math.log(found) - math.log(slack) if found > 0 else -700.0
+        """The log of how far the plan's epsilon lies above the target."""
+        found = plan(noise).epsilon(slack)
+        if found > target:
+            return math.log(found) - math.log(target) if target else math.inf
+        return min(-1e-300, math.log(found) - math.log(target)) if found and target else -math.inf
 
     low = high = float(start)
     value_low = value_high = excess(high)
@@ -56,24 +55,26 @@ def calibrate(
         value_low = excess(low)
         if low < 1e-30:
             return high
-    return _bisect(excess, (math.log(low), value_low), (math.log(high), value_high))
+    return _shrink(excess, (math.log(low), value_low), (math.log(high), value_high))
 
 
-def _bisect(excess: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
-    """Regula falsi on the log of the noise, kept honest by bisection; the safe end is the answer."""
-    stale = 0
-    while high[0] - low[0] > RELATIVE_TOLERANCE:
-        span = high[0] - low[0]
-        if stale < 2 and math.isfinite(low[1]) and high[1] > -600:
-            share = low[1] / (low[1] - high[1])
-            # A step just past the root shrinks the bracket from the other side.
-            middle = low[0] + span * min(max(share * (1 + 1e-3) + 1e-9, 1e-6), 1 - 1e-6)
-        else:
-            middle, stale = low[0] + span / 2, 0
+def _shrink(excess: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
+    """Illinois on the log of the noise, kept honest by bisection; the safe end is the answer."""
+    (left, over), (right, under) = low, high
+    pull = 0
+    for turn in range(200):
+        if right - left <= RELATIVE_TOLERANCE:
+            break
+        middle = (left + right) / 2
+        if turn % 4 < 3 and math.isfinite(over) and math.isfinite(under):
+            middle = left + (right - left) * over / (over - under)
+            edge = RELATIVE_TOLERANCE / 4
+            middle = min(max(middle, left + edge), right - edge)
         value = excess(math.exp(middle))
         if value > 0:
-            low = middle, value
+            left, over, under = middle, value, under / 2 if pull > 0 else under
+            pull = 1
         else:
-            high = middle, value
-        stale = stale + 1 if high[0] - low[0] > span / 2 else 0
-    return math.exp(high[0]) * (1 + 1e-15)
+            right, under, over = middle, value, over / 2 if pull < 0 else over
+            pull = -1
+    return math.exp(right) * (1 + 1e-15)

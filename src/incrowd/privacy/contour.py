@@ -117,12 +117,16 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
 
 
 class Contour:
-    """The moments of a plan on one line Re z = c, ready for `delta` near the epsilon it was made for."""
+    """The moments of a plan on one line Re z = c.
 
-    def __init__(self, plan: Plan, epsilon: float) -> None:
+    `delta` is sound everywhere, and close from the epsilon it was made for down to `room` below.
+    """
+
+    def __init__(self, plan: Plan, epsilon: float, room: float | None = None) -> None:
         self.made_for = epsilon
         self.reach = plan.reach
-        choice = _choose(plan, epsilon)
+        choice = _choose(plan, epsilon, room)
+        self.room = choice.room
         self.c, self.period = choice.c, choice.period
         if plan.sampled or plan.ranged:
             self._lay_lattice(plan, epsilon, choice.steepness)
@@ -267,9 +271,11 @@ class Choice:
     """The log of how far exp(K(c) - c epsilon) lies above its least over c."""
     steepness: float
     """The c of that least: about -d log(delta) / d epsilon."""
+    room: float
+    """How far below its epsilon the line stays close."""
 
 
-def _choose(plan: Plan, epsilon: float) -> Choice:
+def _choose(plan: Plan, epsilon: float, room: float | None) -> Choice:
     """The line with the fewest nodes among those near the best moment bound.
 
     The aliases of (1) at m = -1, -2, ... are below exp(-c T); those at m = 1, 2, ... are below
@@ -283,14 +289,19 @@ def _choose(plan: Plan, epsilon: float) -> Choice:
     lowest = int(np.argmin(exponent))
     least = float(exponent[lowest])
     near = np.flatnonzero(exponent <= least + 6)
+    if room is None:
+        room = min(0.01 * epsilon, 3 / float(c[lowest]))
     # delta itself is not far below its best moment bound.
     target = least - 25
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = c[None, :] - c[near, None]
-        right = np.where(gap > 0, (exponent[None, :] - target) / gap, np.inf).min(axis=1)
+        # At an epsilon lower by the room E(d) is higher by d times that.
+        later = exponent + c * room - target
+        right = np.where(gap > 0, later[None, :] / gap, np.inf).min(axis=1)
     period = np.maximum(-target / c[near], right)
     best = int(np.argmin(period))
     if not math.isfinite(period[best]):
-        return Choice(float(c[lowest]), 60 / float(c[lowest]), 0.0, float(c[lowest]))
+        return Choice(float(c[lowest]), 60 / float(c[lowest]), 0.0, float(c[lowest]), room)
     place = near[best]
-    return Choice(float(c[place]), float(period[best]), float(exponent[place]) - least, float(c[lowest]))
+    loss = float(exponent[place]) - least
+    return Choice(float(c[place]), float(period[best]), loss, float(c[lowest]), room)

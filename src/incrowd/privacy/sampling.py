@@ -123,8 +123,8 @@ def _proven_order(event: events.Sampled, direction: Direction) -> float:
     """The largest c up to which the points for moments are exact to rounding."""
     match event:
         case events.Gaussian():
-            # Removing: the integrand peaks at or before (c + 1) mu, which must lie well within the points; off
-            # the axis it exceeds its values there by exp(d^2 / 2) at most: 1e-20 with d = 2 / max(1, mu).
+            # Removing: the integrand peaks at or before (c + 1) mu, which must lie well within the points;
+            # off the axis it exceeds its values there by exp(d^2 / 2) at most: 1e-20 with d = 2 / max(1, mu).
             # Adding: |w| is at least cos(angle / 2) times its value on the axis, so that cos(mu d / 2)^-c
             # comes in: 1e-18 with d = 1 / max(1, mu) up to this order.
             mu = float(event.mu)
