@@ -11,12 +11,14 @@ from incrowd.mechanisms.grid import INTEGERS, Grid
 from incrowd.mechanisms.histogram import Histogram
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism, Processed
+from incrowd.mechanisms.partition_selection import PartitionSelection
 from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
 from incrowd.mechanisms.quantile import Quantile
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
 from incrowd.mechanisms.relations import Relation, Sensitivity
 from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
 from incrowd.mechanisms.sparse_vector import SparseSession, SparseVector
+from incrowd.mechanisms.stable_histogram import StableHistogram
 
 __all__ = [
     "INTEGERS",
@@ -29,6 +31,7 @@ __all__ = [
     "Maximum",
     "Mechanism",
     "Minimum",
+    "PartitionSelection",
     "PermuteAndFlip",
     "Processed",
     "Quantile",
@@ -38,5 +41,6 @@ __all__ = [
     "Sensitivity",
     "SparseSession",
     "SparseVector",
+    "StableHistogram",
     "textbook_sigma",
 ]
