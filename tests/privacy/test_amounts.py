@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import amounts
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(finite)
+def test_a_float_stands_for_its_shortest_decimal(x: float) -> None:
+    assert amounts.read(x, "x") == Fraction(repr(x))
+    assert amounts.float_up(amounts.read(x, "x")) == x
+    assert amounts.float_down(amounts.read(x, "x")) == x
+
+
+@given(st.fractions())
+def test_floats_enclose_every_rational(x: Fraction) -> None:
+    assert amounts.read(amounts.float_down(x), "x") <= x <= amounts.read(amounts.float_up(x), "x")
+
+
+@given(st.fractions(min_value=0, max_value=10**6))
+def test_units_enclose_every_amount_within_one(x: Fraction) -> None:
+    up, down = amounts.units_up(x), amounts.units_down(x)
+    assert amounts.from_units(down) <= x <= amounts.from_units(up)
+    assert up - down <= 1
+
+
+def test_tenths_and_thirds_are_whole_numbers_of_units() -> None:
+    for n in range(1, 17):
+        assert amounts.units_up(Fraction(1, n)) * n == amounts.UNITS
+    assert amounts.units_up(amounts.read(0.1, "x")) * 10 == amounts.UNITS
+
+
+def test_every_kind_of_number_is_read() -> None:
+    for value in (1, 1.0, Fraction(1), Decimal(1), np.float64(1), np.float32(1), np.int32(1)):
+        assert amounts.read(value, "x") == 1
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, Decimal("NaN"), "1", None, True, 1j, [1]])
+def test_what_is_no_number_is_refused_by_name(bad: object) -> None:
+    with pytest.raises(InvalidInput, match="epsilon"):
+        amounts.read(bad, "epsilon")
+
+
+def test_bounds_are_named() -> None:
+    with pytest.raises(InvalidInput, match="epsilon must not be negative"):
+        amounts.read_amount(-0.1, "epsilon")
+    with pytest.raises(InvalidInput, match="delta must be at most 1"):
+        amounts.read_probability(1.5, "delta")
+    with pytest.raises(InvalidInput, match="steps must be at least 1"):
+        amounts.read_count(0, "steps", 1)
+    with pytest.raises(InvalidInput, match="whole number"):
+        amounts.read_count(1.5, "steps")
+
+
+@given(st.fractions(min_value=Fraction(1, 10**8), max_value=50))
+def test_precise_formulas_are_close_upper_bounds(x: Fraction) -> None:
+    found = amounts.precisely(lambda e: e.exp(), x)
+    assert math.exp(float(x)) == pytest.approx(float(found), rel=1e-12)
+    assert found >= amounts.precisely(lambda e: e.exp(), x * (1 - Fraction(1, 10**25)))
