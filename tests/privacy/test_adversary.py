@@ -76,7 +76,9 @@ MENUS = [
 
 
 @pytest.mark.parametrize("menu", MENUS)
-@pytest.mark.parametrize(("epsilon", "delta", "kind"), [(3.0, 1e-6, "zcdp"), (1.0, 1e-3, "zcdp"), (2.0, 0.0, "pure")])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "kind"), [(3.0, 1e-6, "zcdp"), (1.0, 1e-3, "zcdp"), (2.0, 0.0, "pure")]
+)
 def test_no_adaptive_analyst_exceeds_the_budget(
     menu: list[Fraction], epsilon: float, delta: float, kind: Kind
 ) -> None:

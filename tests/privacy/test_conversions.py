@@ -40,7 +40,9 @@ def test_laplace_costs_its_divergence_and_no_less(epsilon: float) -> None:
     e = exact(epsilon)
     truth = e - 1 + mp.exp(-e)
     assert found is not None
-    assert mp.mpf(found.numerator) / found.denominator >= truth >= least_rho("laplace", (epsilon,)) * (1 - 1e-25)
+    assert (
+        mp.mpf(found.numerator) / found.denominator >= truth >= least_rho("laplace", (epsilon,)) * (1 - 1e-25)
+    )
     assert float(found) == pytest.approx(float(truth), rel=1e-12)
 
 

@@ -188,7 +188,8 @@ def _power(a: mp.mpf, n: int, low: mp.mpf, high: mp.mpf) -> mp.mpf:
 
     def primitive(v: mp.mpf) -> mp.mpf:
         return mp.exp(a * v) * mp.fsum(
-            (-1) ** (n - j) * mp.factorial(n) / mp.factorial(j) * v**j / a ** (n - j + 1) for j in range(n + 1)
+            (-1) ** (n - j) * mp.factorial(n) / mp.factorial(j) * v**j / a ** (n - j + 1)
+            for j in range(n + 1)
         )
 
     return primitive(high) - primitive(low)

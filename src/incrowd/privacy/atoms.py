@@ -1,7 +1,8 @@
 """Exact composition of losses with few values: randomized response and short chains, by enumeration.
 
 n equal events with values on a lattice stay on it, so a plan of a few kinds has a product of small supports;
-all masses are positive, so nothing cancels and each is known to a relative `ERROR`.
+all masses are positive, so nothing cancels. Convolving n = 2^k times to N values loses at most k N unit
+round-offs of each mass (every doubling adds as many as there are terms, and doubles those before it).
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from incrowd.privacy.transforms import Floats
 
 MOST_LENGTH = 3000
 MOST_ATOMS = 2**16
-ERROR = 1e-11
-"""Convolving N values n = 2^k times loses at most k N n unit round-offs: below 4e-12 within these limits."""
 
 
 class Atoms:
     """The composed loss as values and masses."""
 
-    def __init__(self, loss: Floats, mass: Floats) -> None:
+    def __init__(self, loss: Floats, mass: Floats, error: float) -> None:
+        self.error = error
         order = np.argsort(loss)
         self.loss, self.mass = loss[order], mass[order]
         self.blur = 8e-16 * (1 + float(np.abs(loss).max(initial=0.0)))
@@ -30,7 +30,7 @@ class Atoms:
         """E[(1 - exp(epsilon - loss))_+], rounded up."""
         first = int(np.searchsorted(self.loss, epsilon - self.blur))
         above = np.maximum(0.0, -np.expm1(epsilon - self.loss[first:])) + self.blur
-        return min(1.0, float(self.mass[first:] @ above) * (1 + ERROR) + 1e-290)
+        return min(1.0, float(self.mass[first:] @ above) * (1 + self.error) + 1e-290)
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon (rounded up) with delta(epsilon) <= delta."""
@@ -56,11 +56,13 @@ def enumerate_atoms(factors: list[tuple[float, str, int, int]]) -> Atoms | None:
         if length > MOST_LENGTH or number > MOST_ATOMS:
             return None
     loss, mass = np.zeros(1), np.ones(1)
+    error = 16.0
     for epsilon, family, size, count in factors:
         one_loss, one_mass = _repeat(epsilon, family, size, count)
         loss = np.add.outer(loss, one_loss).ravel()
         mass = np.multiply.outer(mass, one_mass).ravel()
-    return Atoms(loss, mass)
+        error += 16 + 2 * count.bit_length() * len(one_mass)
+    return Atoms(loss, mass, (error + len(mass)) * 2.0**-53)
 
 
 def _repeat(epsilon: float, family: str, size: int, count: int) -> tuple[Floats, Floats]:

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import (
+    FiniteMechanism,
+    approximate,
+    bounded_range,
+    gaussian,
+    laplace,
+    poisson,
+    pure,
+    randomized_response,
+    threshold,
+    zcdp,
+)
+
+
+def noise(shift: int, scale: float, reach: int) -> np.ndarray:
+    """Discrete Laplace masses on -reach..reach around `shift`; the tails beyond are lumped at the ends."""
+    x = np.arange(-reach, reach + 1)
+    r = math.exp(-1 / scale)
+    mass = (1 - r) / (1 + r) * r ** np.abs(x - shift)
+    mass[0] = r ** (reach + shift) / (1 + r)
+    mass[-1] = r ** (reach - shift) / (1 + r)
+    return mass
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.integers(-3, 3), min_size=1, max_size=3).filter(any), st.floats(0.5, 5), st.floats(0.01, 0.99)
+)
+def test_vectors_of_discrete_laplace_noise_stay_within_their_event(
+    shifts: list[int], scale: float, share: float
+) -> None:
+    steps = sum(abs(s) for s in shifts)
+    reach = 5
+    here = there = np.ones(1)
+    for shift in shifts:
+        here = np.multiply.outer(here, noise(0, scale, reach)).ravel()
+        there = np.multiply.outer(there, noise(shift, scale, reach)).ravel()
+    real = FiniteMechanism([here, there], [(0, 1)])
+    claim = laplace(Fraction(steps) / Fraction(repr(scale)), steps)
+    level = share * steps / scale
+    assert real.delta(level) <= claim.delta(level) + 1e-12
+    if len(shifts) == 1:  # one coordinate attains it
+        assert claim.delta(level) == pytest.approx(real.delta(level), abs=1e-10)
+
+
+def test_continuous_laplace_would_be_too_weak_a_claim_for_integers() -> None:
+    # Why noise on a grid must not state the continuous event: one step is randomized response.
+    one_step = FiniteMechanism([noise(0, 1.0, 6), noise(1, 1.0, 6)], [(0, 1)])
+    assert one_step.delta(0.5) > laplace(1.0).delta(0.5)
+    assert one_step.delta(0.5) == pytest.approx(pure(1.0).delta(0.5), abs=1e-12)
+    assert laplace(1.0, steps=1000).delta(0.5) == pytest.approx(laplace(1.0).delta(0.5), rel=1e-2)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.floats(0.05, 1.5), st.floats(0.01, 0.99))
+def test_groups_under_any_pure_mechanism_stay_within_their_event(
+    seed: int, k: int, epsilon: float, share: float
+) -> None:
+    # A random chain of data sets, each step within epsilon: logs of weights wander by at most epsilon / 2.
+    rng = np.random.default_rng(seed)
+    logs = np.cumsum(rng.uniform(-epsilon / 2, epsilon / 2, (k + 1, 6)), axis=0)
+    table = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+    chain = FiniteMechanism(table, [(i, i + 1) for i in range(k)])
+    ends = FiniteMechanism(table[[0, k]], [(0, 1)])
+    group = pure(chain.epsilon() * (1 + 1e-12)).group(k)
+    level = share * k * epsilon
+    assert ends.delta(level) <= group.delta(level) + 1e-12
+
+
+def test_the_formulas_for_groups() -> None:
+    assert pure(1.0).group(3).epsilon() == 3.0
+    assert zcdp(0.1).group(3) == zcdp(Fraction(9, 10))
+    assert gaussian(0.5).group(4) == gaussian(2)
+    assert laplace(0.1).group(5) == laplace(0.5)
+    assert laplace(0.1, steps=2).group(5) == laplace(0.5, steps=10)
+    assert bounded_range(0.1).group(2) == bounded_range(0.2)
+    assert threshold(1e-6).group(3) == threshold(Fraction(3, 10**6))
+    assert threshold(0.5).group(3) == threshold(1)
+    assert pure(1.0).group(1) == pure(1.0)
+    assert pure(1.0).group(0).epsilon() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "k"), [(1.0, 1e-6, 3), (0.01, 1e-9, 50), (1e-13, 1e-9, 7), (0.0, 1e-9, 4)]
+)
+def test_approximate_groups_follow_the_geometric_sum(epsilon: float, delta: float, k: int) -> None:
+    group = approximate(epsilon, delta).group(k)
+    want = delta * sum(math.exp(i * epsilon) for i in range(k))
+    found = group.delta(k * epsilon)
+    assert want * (1 - 1e-12) <= found <= want * (1 + 1e-9)
+
+
+def test_two_changes_in_an_approximate_mechanism_reach_the_geometric_sum_no_further() -> None:
+    # Rows 0-1-2 each differ by (ln 2, 0.1); rows 0 and 2 then by at most (2 ln 2, 0.1 + 0.2).
+    table = [[0.5, 0.5, 0.0], [0.25, 0.65, 0.1], [0.1, 0.6, 0.3]]
+    chain = FiniteMechanism(table, [(0, 1), (1, 2)])
+    delta = chain.delta(math.log(2))
+    ends = FiniteMechanism([table[0], table[2]], [(0, 1)])
+    assert (
+        ends.delta(2 * math.log(2)) <= approximate(math.log(2), delta).group(2).delta(2 * math.log(2)) + 1e-12
+    )
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
+def test_sampled_groups_stay_within_their_event(rate: float) -> None:
+    # A noisy count of those of the k who are in the sample: each one moves it by a step, epsilon-DP.
+    epsilon, k, reach = 1.0, 3, 8
+    rows = [noise(j, 1 / epsilon, reach) for j in range(k + 1)]
+    odds = [math.comb(k, j) * rate**j * (1 - rate) ** (k - j) for j in range(k + 1)]
+    real = FiniteMechanism([rows[0], sum(p * row for p, row in zip(odds, rows, strict=True))], [(0, 1)])
+    claim = poisson(pure(epsilon), rate).group(k)
+    for level in (0.0, 0.1, 0.5, 2.0):
+        assert real.delta(level) <= claim.delta(level) + 1e-12
+
+
+def test_sampling_maps_every_event_it_can_and_refuses_the_rest() -> None:
+    assert poisson(bounded_range(1.0), 0.5) == poisson(pure(1.0), 0.5)
+    assert poisson(threshold(1e-3), 0.5) == threshold(Fraction(1, 2000))
+    assert poisson(poisson(pure(1.0), 0.5), 0.5) == poisson(pure(1.0), 0.25)
+    sampled = poisson(approximate(1.0, 1e-3), 0.1)
+    assert sampled.delta(math.log1p(0.1 * math.expm1(1.0)) + 1e-9) == pytest.approx(1e-4)
+    assert poisson(pure(1.0), 0).epsilon() == 0.0
+    assert poisson(pure(1.0), 1).epsilon() == 1.0
+    with pytest.raises(InvalidInput, match="Poisson sampling"):
+        poisson(zcdp(0.1), 0.5)
+    with pytest.raises(InvalidInput, match="one release"):
+        poisson(pure(1.0) * 2, 0.5)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.floats(0.1, 2), st.integers(2, 5), st.integers(1, 4))
+def test_many_categories_compose_as_their_table_does(epsilon: float, categories: int, times: int) -> None:
+    keep = math.exp(epsilon) / (math.exp(epsilon) + categories - 1)
+    rest = (1 - keep) / (categories - 1)
+    rows = [[keep if i == row else rest for i in range(categories)] for row in (0, 1)]
+    both = [[math.prod(p) for p in itertools.product(*[row] * times)] for row in rows]
+    real = FiniteMechanism(both, [(0, 1)])
+    claim = randomized_response(epsilon, categories) * times
+    for share in (0.0, 0.3, 0.8):
+        level = share * epsilon * times
+        assert claim.delta(level) == pytest.approx(real.delta(level), abs=1e-10)
+        assert claim.delta(level) >= real.delta(level) - 1e-13
