@@ -17,6 +17,7 @@ from incrowd.mechanisms.quantile import Quantile
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
 from incrowd.mechanisms.relations import Relation, Sensitivity
 from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
+from incrowd.mechanisms.smooth_sensitivity import SmoothSensitivity, order_statistic
 from incrowd.mechanisms.sparse_vector import SparseSession, SparseVector
 from incrowd.mechanisms.stable_histogram import StableHistogram
 
@@ -39,8 +40,10 @@ __all__ = [
     "Relation",
     "ReportNoisyMax",
     "Sensitivity",
+    "SmoothSensitivity",
     "SparseSession",
     "SparseVector",
     "StableHistogram",
+    "order_statistic",
     "textbook_sigma",
 ]

@@ -91,7 +91,7 @@ class StableHistogram(Mechanism):
         return self.noise.privacy + threshold(self.exact_delta)
 
     def release(self, value: Any, source: Source | None = None) -> dict[Any, int]:
-        """Keys with noisy counts, largest first, of a mapping of keys to counts or a list of one key per unit.
+        """Keys with noisy counts, largest first, of a mapping of keys to counts or a list of keys.
 
         A list means that every unit is in one key.
         """

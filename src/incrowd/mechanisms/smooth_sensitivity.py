@@ -1,0 +1,204 @@
+"""Smooth sensitivity: noise as wide as the data at hand need, when the worst case is far wider.
+
+A function S of the data is a *beta-smooth bound* when S is at least the local sensitivity of f (how far f
+can move to a neighbour) and S changes by a factor of at most e^beta between neighbours.
+
+Theorem (Nissim, Raskhodnikova, Smith 2007; Student noise as in Bun, Steinke 2019). f + (S / a) T with
+Student's T of v >= 1 degrees of freedom is epsilon-differentially private for epsilon = a (v + 1) / (2
+sqrt(v)) + beta v. Proof. The density at y is (a / S) h(a (y - f) / S), h(z) proportional to (1 + z^2 /
+v)^(-(v + 1) / 2). Going to a neighbour, first move f by at most S: the argument moves by at most a, and |d
+ln h / dz| = (v + 1)(|z| / v) / (1 + z^2 / v) is largest at z = sqrt(v), where it is (v + 1) / (2 sqrt(v)).
+Then change S by at most a factor e^beta: with u = z^2 / v, the slope of ln(e^l h(e^l z)) in l is 1 - (v +
+1) u / (1 + u), between -v and 1. Rounding to a fixed grid is post-processing, and is done exactly
+(`incrowd.mechanisms.student`).
+
+Cauchy noise (v = 1) has no mean; v = 3 has standard deviation sqrt(3) S / a and is the default.
+
+Order statistics (same paper, section 3.1). Let x_1 <= ... <= x_n be clamped to [low, high], with x_i = low
+below 1 and high above n, and the number n be public (records are replaced, not added). The statistic x_m
+can move with k + 1 records changed within a window of k + 1 neighbours, so its local sensitivity at
+distance k is A_k = max over i <= m <= j, j - i = k + 1 of x_j - x_i, and S = max over k of e^(-beta k) A_k
+is beta-smooth, the least that is. The best j for each i never falls as i grows, so a divide-and-conquer
+search takes n log n steps. S is computed in floats with a relative error below 10^-11, raised by it, and 4
+* 10^-11 is added to the beta that is charged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.grid import LIMIT, Grid, lattice
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import (
+    Number,
+    amount,
+    confidence_level,
+    exact,
+    float_above,
+    positive,
+    root_below,
+    whole,
+)
+from incrowd.mechanisms.student import rounded_student
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee, pure
+
+ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
+
+
+@dataclass(frozen=True, init=False)
+class SmoothSensitivity(Mechanism):
+    """Releases a number with Student noise of width (smooth bound) / a, on a grid.
+
+    `share` of epsilon pays for the smooth bound (beta v), the rest for the number. Give the bound together
+    with the value: `release((value, bound))`, where the bound is `beta`-smooth for the function.
+
+    >>> m = SmoothSensitivity(epsilon=1.0)
+    >>> round(m.beta, 4), round(float(m.factor), 4)
+    (0.1667, 0.433)
+    >>> ages = list(range(18, 90)) * 20
+    >>> centre, bound = order_statistic(ages, 720, low=0, high=120, beta=m.beta)
+    >>> centre, bound < 2
+    (53.0, True)
+    """
+
+    exact_epsilon: Fraction
+    degrees: int
+    exact_beta: Fraction
+    factor: Fraction
+    grid: Grid
+
+    def __init__(
+        self,
+        epsilon: Number,
+        degrees: int = 3,
+        share: Number = Fraction(1, 2),
+        grid: Number | Grid = Fraction(1, 2**20),
+    ) -> None:
+        total = amount(epsilon, "epsilon")
+        freedom = whole(degrees, "degrees")
+        if freedom % 2 == 0 or freedom > 99:
+            raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {degrees}.")
+        part = exact(share, "share")
+        if not 0 < part < 1:
+            raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
+        beta = total * part / freedom - ERROR
+        if beta <= 0:
+            raise InvalidInput(f"An epsilon of {epsilon} is too small for smooth sensitivity here.")
+        # a (v + 1) / (2 sqrt(v)) = (1 - share) epsilon, with sqrt(v) rounded down
+        factor = total * (1 - part) * 2 * root_below(Fraction(freedom)) / (freedom + 1)
+        for name, value in (
+            ("exact_epsilon", total),
+            ("degrees", freedom),
+            ("exact_beta", beta),
+            ("factor", factor),
+            ("grid", lattice(grid, 1.0, 0)),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon."""
+        return float_above(self.exact_epsilon)
+
+    @property
+    def beta(self) -> float:
+        """How smooth the bound must be."""
+        return float(self.exact_beta) * (1 - 2.0**-52)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one release guarantees."""
+        return pure(self.exact_epsilon)
+
+    def release(self, value: Any, source: Source | None = None) -> Any:
+        """A private number for (value, smooth bound); neither is private by itself."""
+        centre, width = self._read(value)
+        steps = rounded_student(centre, width, self.grid.step, self.degrees, source)
+        clamped = max(-LIMIT, min(LIMIT, steps))  # post-processing
+        return self.grid.values(np.asarray(clamped, dtype=np.int64))
+
+    def distribution(self, outcome: Any, value: Any) -> Any:
+        """P(released <= outcome) for (value, smooth bound), in float64."""
+        centre, width = self._read(value)
+        edge = (self.grid.steps(outcome, "SmoothSensitivity") + 0.5) * float(self.grid.step)
+        return student.cdf((edge - float(centre)) / float(width), self.degrees)
+
+    def halfwidth(self, confidence: Number, bound: Number = 1) -> float:
+        """The error with this confidence, given the smooth bound (which is as private as the data)."""
+        level = float(confidence_level(confidence))
+        width = float(positive(bound, "bound") / self.factor)
+        quantile = float(student.ppf((1 + level) / 2, self.degrees))
+        return quantile * width * (1 + 1e-9) + float(self.grid.step)
+
+    def _read(self, value: Any) -> tuple[Fraction, Fraction]:
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise InvalidInput("SmoothSensitivity releases a pair (value, smooth bound).")
+        return exact(value[0], "the value"), positive(value[1], "the smooth bound") / self.factor
+
+
+def order_statistic(
+    values: Any, rank: int, *, low: Number, high: Number, beta: Number
+) -> tuple[float, float]:
+    """The value of a rank (1 is the least) among the clamped values, and its least beta-smooth bound.
+
+    The bound is above the exact one by a relative 2 * 10^-11 at most. Conditions: records are replaced, never
+    added, so their number is public; low and high do not depend on the data.
+    """
+    least, most = exact(low, "low"), exact(high, "high")
+    speed = float(positive(beta, "beta"))
+    if least >= most:
+        raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InvalidInput("The values of an order statistic must be one list of numbers.") from None
+    if array.ndim != 1 or array.size == 0 or np.isnan(array).any():
+        raise InvalidInput("The values of an order statistic must be one list of numbers, none of them NaN.")
+    if whole(rank, "rank") > array.size:
+        raise InvalidInput(f"rank must be at most the number of values, not {rank}.")
+    ends = float(least), float(most)
+    ordered = np.concatenate(([ends[0]], np.sort(np.clip(array, *ends)), [ends[1]]))
+    log_bound = _log_smooth(ordered, rank, speed)
+    # A floor that does not depend on the data keeps the bound smooth, and above zero where all values agree.
+    floor = math.log(ends[1] - ends[0]) - 600
+    return float(ordered[rank]), math.exp(max(log_bound, floor)) * (1 + 2e-11)
+
+
+def _log_smooth(x: NDArray[np.float64], m: int, beta: float) -> float:
+    """ln of the max over i <= m <= j, i < j, of (x_j - x_i) exp(-beta (j - i - 1)); x has both ends added.
+
+    Only windows that can win are searched: beyond reach = (ln(range / A) / beta) from m, with A the best of
+    the direct neighbours, even the whole range is too small.
+    """
+    n = x.size - 1
+    near = max(x[m] - x[m - 1], x[m + 1] - x[m])
+    reach = n
+    if near > 0:
+        reach = min(n, math.ceil(math.log((x[n] - x[0]) / near) / beta) + 2)
+    first, last = max(0, m - reach), min(n, m + reach)
+    best = -math.inf
+    jobs = [(first, m, m, last)]
+    while jobs:
+        a, b, p, q = jobs.pop()
+        if a > b:
+            continue
+        i = (a + b) // 2
+        js = np.arange(max(p, i + 1), q + 1)
+        gaps = x[js] - x[i]
+        with np.errstate(divide="ignore"):
+            scores = np.log(gaps) - beta * (js - i - 1)
+        place = int(scores.argmax())
+        best = max(best, float(scores[place]))
+        j = int(js[place]) if np.isfinite(scores[place]) else p
+        jobs.append((a, i - 1, p, q if not np.isfinite(scores[place]) else max(j, p)))
+        jobs.append((i + 1, b, j, q))
+    return best

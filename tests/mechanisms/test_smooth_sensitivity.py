@@ -1,0 +1,221 @@
+"""Smooth sensitivity: exact cell masses on neighbours, the bound against its definition, mutants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import t as student
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms import SmoothSensitivity, order_statistic
+from incrowd.mechanisms.student import rounded_student
+from incrowd.noise import SeededSource
+
+from .checks import FAILURE, smallest_epsilon, surprise
+
+DEGREES = (1, 3, 5)
+
+
+def cells(m, value, edges):
+    """The masses of the cells between edges, tails included, each computed on its own side of the centre."""
+    step = float(m.grid.step)
+    edges = np.unique(np.round(edges / step) * step)
+    low = np.asarray(m.distribution(edges, value))
+    mirrored = np.asarray(m.distribution(-edges - step, (-value[0], value[1])))  # P(> edge)
+    below = np.append(np.append(0.0, low), 1.0)
+    above = np.append(np.append(1.0, mirrored), 0.0)
+    return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
+
+
+@pytest.mark.parametrize("degrees", DEGREES)
+@given(st.floats(0.1, 4), st.floats(0.1, 10), st.floats(-1, 1), st.floats(-1, 1))
+def test_masses_of_neighbours_differ_by_at_most_epsilon(degrees, epsilon, bound, moved, scaled):
+    m = SmoothSensitivity(epsilon, degrees, grid=0.25)
+    other = bound * math.exp(scaled * m.beta)
+    one, two = (0.0, bound), (moved * min(bound, other), other)
+    edges = np.concatenate((-np.geomspace(1, 1e4, 40)[::-1], np.geomspace(1, 1e4, 40)))
+    p, q = cells(m, one, edges), cells(m, two, edges)
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    assert smallest_epsilon(p, q) <= epsilon * (1 + 1e-6) + 1e-6
+
+
+@pytest.mark.parametrize("degrees", DEGREES)
+def test_both_halves_of_the_budget_are_needed(degrees):
+    m = SmoothSensitivity(1.0, degrees, grid=2.0**-20)
+    # the shift costs its half at z = sqrt(v) ...
+    centre = math.sqrt(degrees) / float(m.factor)
+    edges = np.array([centre - 1e-3, centre + 1e-3])
+    near = smallest_epsilon(cells(m, (0.0, 1.0), edges)[1:2], cells(m, (1e-3, 1.0), edges)[1:2])
+    assert near == pytest.approx(0.5e-3, rel=1e-2)
+    # ... and the width its half in the far tail
+    edges = np.array([-1e9, 1e9])
+    far = smallest_epsilon(cells(m, (0.0, 1.0), edges)[2:], cells(m, (0.0, math.exp(m.beta)), edges)[2:])
+    assert far == pytest.approx(0.5, rel=1e-3)
+
+
+def test_a_mutant_that_pays_nothing_for_the_width_is_caught():
+    """The bug: all of epsilon goes to the shift although the width depends on the data."""
+    honest = SmoothSensitivity(1.0, grid=0.25)
+    mutant = SmoothSensitivity(1.0, grid=0.25)
+    object.__setattr__(mutant, "factor", honest.factor * 2)
+    values = (0.0, 1.0), (math.exp(-honest.beta), math.exp(honest.beta))
+    edges = np.concatenate((-np.geomspace(0.25, 1e7, 300)[::-1], np.geomspace(0.25, 1e7, 300)))
+    shifted = (0.0, 1.0), (-1.0, math.exp(-honest.beta))
+    for one, two in (values, shifted):
+        assert smallest_epsilon(cells(honest, one, edges), cells(honest, two, edges)) <= 1 + 1e-6
+    worst = max(
+        smallest_epsilon(cells(mutant, one, edges), cells(mutant, two, edges))
+        for one, two in (values, shifted)
+    )
+    assert worst > 1.02
+
+
+def test_a_mutant_with_unsmoothed_local_sensitivity_is_caught():
+    """The bug: noise as wide as the local sensitivity, which jumps from nothing to half the range."""
+    m = SmoothSensitivity(1.0, grid=1.0)
+    calm, jumpy = [5.0] * 9, [5.0] * 5 + [50.0] * 4
+    nearly = [5.0] * 4 + [50.0] * 5
+    edges = np.arange(-100.0, 200.0, 5.0)
+    local = ((5.0, 1e-6), (5.0, 45.0))  # what calm data, and data one step away from jumping, would get
+    assert smallest_epsilon(cells(m, local[0], edges)[20:24], cells(m, local[1], edges)[20:24]) > 1
+    smooth = [order_statistic(x, 5, low=0, high=100, beta=m.beta) for x in (calm, jumpy, nearly)]
+    for one, two in itertools.pairwise(smooth[1:]):
+        assert smallest_epsilon(cells(m, one, edges), cells(m, two, edges)) <= 1
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("degrees", [1, 3, 7])
+def test_rounded_student_noise_follows_its_law(degrees):
+    """Fails by chance below 1e-7."""
+    centre, width, step = Fraction(1, 3), Fraction(17, 5), Fraction(1, 2)
+    seen = np.array([rounded_student(centre, width, step, degrees) for _ in range(6_000)])
+    edges = (np.arange(-60, 60) + 0.5) * 0.5
+    stated = np.diff(np.append(0.0, student.cdf((edges - 1 / 3) / 3.4, degrees)))
+    places = np.clip(seen + 60, 0, 120)
+    assert surprise(places, stated) > FAILURE
+    wrong = np.diff(np.append(0.0, student.cdf((edges - 1 / 3) / 2.4, degrees)))
+    assert surprise(places, wrong) < 1e-9
+
+
+def test_close_decisions_take_more_bits():
+    """A source that starts on the edge of the disc and of a grid cell makes every decision ask again."""
+
+    class Edge:
+        def __init__(self):
+            self.first = [[2**63, 2**63, 0], [2**63, 2**63, 0]]
+            self.rest = SeededSource(8)
+
+        def words(self, count, dtype):
+            if self.first and dtype is np.uint64:
+                return np.array(self.first.pop()[:count], dtype=np.uint64)
+            return self.rest.words(count, dtype)
+
+    # X = Y = 1/2 to 128 bits: X / Y is within 2^-126 of 1, and 0 + 1.5 rounds to 1 or 2
+    for degrees in (1, 3):
+        assert abs(rounded_student(Fraction(0), Fraction(3, 2), Fraction(1), degrees, Edge())) in (1, 2)
+
+
+def brute(values, m, low, high, beta):
+    """max over k of e^(-beta k) A_k, A_k from its definition."""
+    n = len(values)
+    padded = [low] * (n + 2) + sorted(min(max(v, low), high) for v in values) + [high] * (n + 2)
+    at = m + n + 1
+    best = 0.0
+    for k in range(n + 1):
+        a = max(padded[at + t] - padded[at + t - k - 1] for t in range(k + 2))
+        best = max(best, math.exp(-beta * k) * a)
+    return best
+
+
+lists = st.lists(st.integers(-3, 12) | st.sampled_from([4, 4, 4]), min_size=1, max_size=9)
+
+
+@settings(max_examples=150)
+@given(lists, st.floats(0.01, 3), st.data())
+def test_the_smooth_bound_is_that_of_the_definition(values, beta, data):
+    rank = data.draw(st.integers(1, len(values)))
+    centre, bound = order_statistic(values, rank, low=0, high=10, beta=beta)
+    assert centre == sorted(min(max(v, 0), 10) for v in values)[rank - 1]
+    assert bound == pytest.approx(brute(values, rank, 0, 10, beta), rel=1e-9)
+
+
+@settings(max_examples=150)
+@given(lists, st.integers(-3, 12), st.floats(0.01, 3), st.data())
+def test_the_bound_is_smooth_and_above_the_local_sensitivity(values, new, beta, data):
+    rank, place = data.draw(st.integers(1, len(values))), data.draw(st.integers(0, len(values) - 1))
+    other = [*values[:place], new, *values[place + 1 :]]
+    one = order_statistic(values, rank, low=0, high=10, beta=beta)
+    two = order_statistic(other, rank, low=0, high=10, beta=beta)
+    assert abs(one[0] - two[0]) <= min(one[1], two[1])
+    assert abs(math.log(one[1] / two[1])) <= beta + 4e-11
+
+
+def test_long_data_are_searched_in_windows_and_by_halves():
+    rng = np.random.default_rng(3)
+    values = np.round(rng.normal(50, 10, 4_001), 3)
+    values[:50] = 50.0
+    for beta in (0.002, 0.05, 1.0):
+        bound = order_statistic(values, 2_001, low=0, high=100, beta=beta)[1]
+        x = np.concatenate(([0.0], np.sort(values), [100.0]))
+        i, j = np.arange(2_002)[:, None], np.arange(2_001, 4_003)[None, :]
+        gaps = np.where(j > i, (x[j] - x[i]) * np.exp(-beta * (j - i - 1.0)), 0.0)
+        assert bound == pytest.approx(gaps.max(), rel=1e-9)
+
+
+def test_a_median_is_close_where_the_worst_case_is_not():
+    rng = np.random.default_rng(4)
+    values = rng.normal(50, 10, 20_001)
+    m = SmoothSensitivity(1.0)
+    pair = order_statistic(values, 10_001, low=0, high=10_000, beta=m.beta)
+    assert pair[1] < 1.0
+    errors = [abs(m.release(pair) - pair[0]) for _ in range(50)]
+    assert float(np.median(errors)) < m.halfwidth(0.999, pair[1])
+
+
+def test_kinds_and_extremes():
+    m = SmoothSensitivity(1.0)
+    assert type(m.release((3.0, 1.0))) is float
+    whole = SmoothSensitivity(1.0, grid=1.0)
+    assert whole.release((10**6, Fraction(1, 10**30))) == 10**6
+    assert order_statistic([7] * 50, 25, low=0, high=10, beta=50.0)[1] > 0
+    assert order_statistic([math.inf, -math.inf], 1, low=0, high=10, beta=1.0)[0] == 0.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: SmoothSensitivity(0),
+        lambda: SmoothSensitivity("1"),
+        lambda: SmoothSensitivity(1, degrees=2),
+        lambda: SmoothSensitivity(1, degrees=0),
+        lambda: SmoothSensitivity(1, degrees=101),
+        lambda: SmoothSensitivity(1, share=0),
+        lambda: SmoothSensitivity(1, share=1),
+        lambda: SmoothSensitivity(1e-12),
+        lambda: SmoothSensitivity(1, grid=0.3),
+        lambda: SmoothSensitivity(1).release(3.0),
+        lambda: SmoothSensitivity(1).release((3.0,)),
+        lambda: SmoothSensitivity(1).release((float("nan"), 1)),
+        lambda: SmoothSensitivity(1).release((1, 0)),
+        lambda: SmoothSensitivity(1).release((1, "2")),
+        lambda: SmoothSensitivity(1).halfwidth(1),
+        lambda: order_statistic([], 1, low=0, high=1, beta=1),
+        lambda: order_statistic([1], 2, low=0, high=1, beta=1),
+        lambda: order_statistic([1], 0, low=0, high=1, beta=1),
+        lambda: order_statistic([float("nan")], 1, low=0, high=1, beta=1),
+        lambda: order_statistic(["a"], 1, low=0, high=1, beta=1),
+        lambda: order_statistic([[1]], 1, low=0, high=1, beta=1),
+        lambda: order_statistic([1], 1, low=1, high=1, beta=1),
+        lambda: order_statistic([1], 1, low=0, high=1, beta=0),
+    ],
+)
+def test_bad_input_gets_one_sentence(call):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
