@@ -13,6 +13,13 @@ from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism, Processed
 from incrowd.mechanisms.partition_selection import PartitionSelection
 from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
+from incrowd.mechanisms.propose_test_release import (
+    DistanceToProperty,
+    InterquartileRange,
+    Passed,
+    ProposeTestRelease,
+    StableMode,
+)
 from incrowd.mechanisms.quantile import Quantile
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
 from incrowd.mechanisms.relations import Relation, Sensitivity
@@ -23,18 +30,22 @@ from incrowd.mechanisms.stable_histogram import StableHistogram
 
 __all__ = [
     "INTEGERS",
+    "DistanceToProperty",
     "Estimate",
     "Exponential",
     "Gaussian",
     "Grid",
     "Histogram",
+    "InterquartileRange",
     "Laplace",
     "Maximum",
     "Mechanism",
     "Minimum",
     "PartitionSelection",
+    "Passed",
     "PermuteAndFlip",
     "Processed",
+    "ProposeTestRelease",
     "Quantile",
     "RandomizedResponse",
     "Relation",
@@ -44,6 +55,7 @@ __all__ = [
     "SparseSession",
     "SparseVector",
     "StableHistogram",
+    "StableMode",
     "order_statistic",
     "textbook_sigma",
 ]
