@@ -1,4 +1,4 @@
-"""Releases repeated without paying each time, for tests of frequencies: one plan, one exact result, much noise."""
+"""Releases repeated without paying each time, for tests of frequencies."""
 
 from __future__ import annotations
 
@@ -17,4 +17,4 @@ def answers(curator: Curator, question: str, times: int, **asked: Any) -> Iterat
     keys = [releasing.public_keys(leaf, curator._backend) for leaf in plan.leaves]
     exact = curator.execute(plan, price, keys)
     for _ in range(times):
-        yield Answer(plan, curator.noise(exact, price, keys), price)
+        yield Answer(plan, curator.noise(exact, price), price)

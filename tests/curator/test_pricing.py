@@ -24,7 +24,8 @@ QUESTIONS = [
     "SELECT town, AVG(age), SUM(pay), COUNT(DISTINCT id) FROM people GROUP BY town",
     "SELECT MEDIAN(age), QUANTILE_CONT(age, 0.9), MIN(pay) FROM people",
     "SELECT CORR(age, pay), STDDEV(age), VAR_POP(pay), COVAR_SAMP(age, pay), COUNT(*), SUM(age) FROM people",
-    "SELECT a.n / b.n AS r FROM (SELECT COUNT(*) AS n FROM people WHERE age > 30) a, (SELECT COUNT(*) AS n FROM people) b",
+    """SELECT a.n / b.n AS r
+       FROM (SELECT COUNT(*) AS n FROM people WHERE age > 30) a, (SELECT COUNT(*) AS n FROM people) b""",
 ]
 
 
@@ -101,7 +102,7 @@ def test_a_price_reads_no_private_row(tmp_path: Path) -> None:
     catalog = tmp_path / "curator.yaml"
     catalog.write_text(
         "sources: {files: {parquet: people.parquet}}\n"
-        "tables: {people: {unit: id, columns: {id: {type: integer}, age: {type: integer, bounds: [0, 120]}, town: {type: text}}}}\n"
+        "tables: {people: {unit: id, columns: {id: {type: integer}, town: {type: text}}}}\n"
         "budget: {epsilon: 2, delta: 1.0e-6}\n"
     )
     with Curator.open(catalog) as made:

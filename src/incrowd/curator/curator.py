@@ -223,7 +223,7 @@ class Curator:
             return Answer(plan, _unpack(recorded), price, self._ledger.remaining(who), public, recalled=True)
         reservation = self.reserve(who, price, question, version)
         exact = self.execute(plan, price, keys, progress)
-        released = self.noise(exact, price, keys)
+        released = self.noise(exact, price)
         self.record(reservation, released)
         return Answer(plan, released, price, self._ledger.remaining(who), public)
 
@@ -240,11 +240,9 @@ class Curator:
             for index, leaf in enumerate(plan.leaves)
         ]
 
-    def noise(
-        self, exact: Sequence[releasing.Exact], price: Price, keys: Sequence[pa.Table | None]
-    ) -> tuple[Released, ...]:
+    def noise(self, exact: Sequence[releasing.Exact], price: Price) -> tuple[Released, ...]:
         """Step 6: noisy numbers in their place."""
-        return tuple(releasing.noise(index, each, price, keys[index]) for index, each in enumerate(exact))
+        return tuple(releasing.noise(index, each, price) for index, each in enumerate(exact))
 
     def record(self, reservation: Reservation, released: Sequence[Released]) -> None:
         """Step 7: keep what was released, so that the same question is free."""

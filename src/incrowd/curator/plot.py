@@ -49,4 +49,5 @@ def chart(table: pa.Table) -> altair.LayerChart | altair.FacetChart:
     if len(numbers) == 1:
         return layered.properties(title=numbers[0])
     beside: alt.FacetChart = layered.facet(column=alt.Column("number:N", title=None))
-    return beside.resolve_scale(y="independent")
+    beside = beside.resolve_scale(y="independent")
+    return beside

@@ -26,17 +26,25 @@ from incrowd.mechanisms import Laplace
 from incrowd.query import Leaf, Measure
 
 MOST_GROUPS = 1_000_000
+Steps = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Exact:
-    """What an engine returned for a leaf: exact, private, never shown."""
+    """What an engine returned for a leaf, by group: exact, private, never shown.
+
+    groups: the public groups, or every group there is where keys are private. sums: a measure's steps per
+    group. weights: the groups' key weights, where keys are private. cells: for a quantile's histogram, (group, cell,
+    steps) of what is not empty. totals: a measure's weight under its cap and under the generous one.
+    """
 
     leaf: Leaf
-    statement: Statement
-    result: pa.Table
+    groups: pa.Table
+    sums: Mapping[str, Steps]
+    weights: Steps | None
+    cells: Mapping[str, tuple[Steps, Steps, Steps]]
+    totals: Mapping[str, tuple[int, int]]
     generous: Mapping[str, float]
-    """For measures whose shrinkage is undone: the generous cap."""
     caps: Mapping[str, float]
 
 
@@ -132,133 +140,135 @@ def execute(
     chosen, generous = choose_caps(index, leaf, price, backend, groups, progress)
     bounded = leaf.with_caps(chosen) if chosen else leaf
     statement = release_statement(bounded, generous)
-    return Exact(bounded, statement, backend.run(statement.sql, progress), generous, chosen)
+    return _by_group(bounded, statement, backend.run(statement.sql, progress), keys, generous, chosen)
 
 
-def noise(index: int, exact: Exact, price: Price, keys: pa.Table | None) -> Released:
+def _by_group(
+    leaf: Leaf,
+    statement: Statement,
+    result: pa.Table,
+    keys: pa.Table | None,
+    generous: Mapping[str, float],
+    caps: Mapping[str, float],
+) -> Exact:
+    """The engine's rows sorted to their groups; groups outside a public domain belong nowhere."""
+    parts = result.column("part").to_numpy()
+    sums: dict[str, Steps] = {}
+    cells: dict[str, tuple[Steps, Steps, Steps]] = {}
+    totals: dict[str, tuple[int, int]] = {}
+    if not leaf.keys:
+        groups = pa.table({"_": [0]})
+    elif keys is not None:
+        groups = keys
+    else:
+        held = next(i for i, part in enumerate(statement.parts) if "keys" in part.columns)
+        groups = result.filter(pa.array(parts == held)).select([key.name for key in leaf.keys])
+    with duckdb.connect() as local:
+        local.register("groups", groups.append_column("place", pa.array(np.arange(groups.num_rows))))
+        local.register("result", result)
+        on = " AND ".join(f"groups.{key.name} IS NOT DISTINCT FROM result.{key.name}" for key in leaf.keys)
+        for number, part in enumerate(statement.parts):
+            if part.kind == "totals":
+                row = int(np.flatnonzero(parts == number)[0])
+                first, second = (_whole(result.column(name)[row].as_py()) for name in ("n0", "n1"))
+                totals[part.columns[0]] = (first, second)
+                continue
+            found = local.sql(
+                f"SELECT place, result.* FROM result JOIN groups ON {on or 'TRUE'} WHERE part = {number}"
+            ).to_arrow_table()
+            place = _steps(found, "place")
+            if part.kind == "histogram":
+                cells[part.columns[0]] = (place, _steps(found, "cell"), _steps(found, "n0"))
+                continue
+            for column, name in enumerate(part.columns):
+                values = np.zeros(groups.num_rows, dtype=np.int64)
+                values[place] = _steps(found, f"n{column}")
+                sums[name] = values
+    return Exact(leaf, groups, sums, sums.pop("keys", None), cells, totals, generous, caps)
+
+
+def _steps(table: pa.Table, name: str) -> Steps:
+    values: Steps = table.column(name).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return values
+
+
+def noise(index: int, exact: Exact, price: Price) -> Released:
     """Add the noise that the price states to a leaf's exact numbers."""
     leaf = exact.leaf
-    shown = _shown_keys(index, exact, price, keys)
-    columns: dict[str, Any] = {key.name: shown.column(key.name) for key in leaf.keys}
+    shown = _shown(index, exact, price)
+    picked = exact.groups.take(pa.array(shown))
+    columns: dict[str, Any] = {key.name: picked.column(key.name) for key in leaf.keys}
     noisy: dict[str, Noisy] = {}
     for name, measure in leaf.measures.items():
         line = price.line(index, "sum", name)
         if line is None:
             continue
         mechanism = line.mechanism(measure, leaf.distance)
-        values = _aligned(exact, shown, name)
+        values = exact.sums[name][shown]
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
-        noisy[name] = Noisy(
-            line.noise,
-            Fraction(mechanism.scale_in_steps)
-            if isinstance(mechanism, Laplace)
-            else Fraction(mechanism.scale),
-            measure.step,
-        )
-    for name, measure in leaf.measures.items():
-        if not measure.buckets:
-            continue
-        line = price.line(index, "quantile", name)
-        assert line is not None
-        users = [each for each in leaf.aggregates if each.measures == (name,)]
-        ranks = tuple(rank for each in users for rank in each.quantiles)
-        reach = measure.sensitivity_steps * leaf.distance
-        row = 1 << -measure.exponent
-        found = [
-            quantiles.release(cells, ranks, line.epsilon, reach, row, price.confidence)
-            for cells in _histograms(exact, shown, name, measure.buckets)
-        ]
-        for place, each in enumerate(users):
-            columns[each.name] = pa.array([q.points[place] for q in found], pa.int64())
-            columns[f"{each.name}_low"] = pa.array([q.lows[place] for q in found], pa.int64())
-            columns[f"{each.name}_high"] = pa.array([q.highs[place] for q in found], pa.int64())
+        scale = mechanism.scale_in_steps if isinstance(mechanism, Laplace) else mechanism.scale
+        noisy[name] = Noisy(line.noise, Fraction(scale), measure.step)
+    for name in exact.cells:
+        columns |= _quantiles(index, exact, price, name, shown)
     if not columns:
-        columns["nothing"] = pa.array([0] * shown.num_rows, pa.int64())
-    factors = {name: _totals(index, exact, price, name) for name in exact.generous}
+        columns["nothing"] = pa.array([0] * len(shown), pa.int64())
+    factors = {name: _totals(index, exact, price, name) for name in exact.totals}
     released = Released(pa.table(columns), noisy, exact.caps, factors, price.confidence)
     return released.sorted_by_keys(len(leaf.keys))
 
 
-def _part(exact: Exact, kind: str, name: str) -> tuple[int, int]:
-    """The number of the part that holds a column, and the column's place in it."""
-    for index, part in enumerate(exact.statement.parts):
-        if part.kind == kind and name in part.columns:
-            return index, part.columns.index(name)
-    raise KeyError(name)
-
-
-def _shown_keys(index: int, exact: Exact, price: Price, keys: pa.Table | None) -> pa.Table:
-    """The groups of the answer: the public ones, or those whose noisy weight reaches the threshold."""
+def _shown(index: int, exact: Exact, price: Price) -> Steps:
+    """The places of the answer's groups: all public ones, or those whose noisy weight reaches the threshold."""
     leaf = exact.leaf
-    if not leaf.keys:
-        return pa.table({"_": [0]})
-    if keys is not None:
-        return keys
+    if exact.weights is None:
+        return np.arange(exact.groups.num_rows)
     line = price.line(index, "keys", "keys")
     assert line is not None
-    kind = "pairs" if leaf.units else "sums"
-    part, place = _part(exact, kind, "keys")
-    found = exact.result.filter(pa.array(exact.result.column("part").to_numpy() == part))
-    weights = found.column(f"n{place}").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    noisy = (
-        Laplace(line.epsilon, sensitivity=KEY_MASS * leaf.distance).release(weights)
-        if len(weights)
-        else weights
-    )
+    if not len(exact.weights):
+        return exact.weights
+    noisy = Laplace(line.epsilon, sensitivity=KEY_MASS * leaf.distance).release(exact.weights)
     least = threshold_for(line.epsilon, line.delta, leaf.distance, 1 if not leaf.units else KEY_MASS)
-    passed = (weights > 0) & (noisy >= least)
-    return found.select([key.name for key in leaf.keys]).filter(pa.array(passed))
+    return np.flatnonzero((exact.weights > 0) & (noisy >= least))
 
 
-def _matched(exact: Exact, shown: pa.Table, part: int, columns: str) -> pa.Table:
-    """The rows of a part beside the shown groups they belong to, by the group's place."""
-    keys = [key.name for key in exact.leaf.keys]
-    on = " AND ".join(f"shown.{key} IS NOT DISTINCT FROM result.{key}" for key in keys) or "TRUE"
-    places = shown.append_column("place", pa.array(np.arange(shown.num_rows)))
-    with duckdb.connect() as local:
-        local.register("shown", places)
-        local.register("result", exact.result)
-        return local.sql(
-            f"SELECT place, {columns} FROM result JOIN shown ON {on} WHERE result.part = {part}"
-        ).to_arrow_table()
-
-
-def _aligned(exact: Exact, shown: pa.Table, name: str) -> NDArray[np.int64]:
-    """A measure's exact steps for each shown group; 0 where it has no rows."""
-    kind = "pairs" if exact.leaf.measures[name].level == "pair" and exact.leaf.units else "sums"
-    part, place = _part(exact, kind, name)
-    found = _matched(exact, shown, part, f"n{place} AS n")
-    values = np.zeros(shown.num_rows, dtype=np.int64)
-    values[found.column("place").to_numpy()] = (
-        found.column("n").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-    )
-    return values
-
-
-def _histograms(exact: Exact, shown: pa.Table, name: str, cells: int) -> NDArray[np.int64]:
-    """For each shown group, the exact weight of each cell."""
-    part, _ = _part(exact, "histogram", name)
-    found = _matched(exact, shown, part, "cell, n0 AS n")
-    grid = np.zeros((shown.num_rows, cells), dtype=np.int64)
-    grid[found.column("place").to_numpy(), found.column("cell").to_numpy()] = (
-        found.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
-    )
-    return grid
+def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) -> dict[str, pa.Array]:
+    """The cells of the quantiles of one histogram, and of their intervals' ends, for each shown group."""
+    leaf, measure = exact.leaf, exact.leaf.measures[name]
+    line = price.line(index, "quantile", name)
+    assert line is not None
+    users = [each for each in leaf.aggregates if each.measures == (name,)]
+    ranks = tuple(rank for each in users for rank in each.quantiles)
+    reach = measure.sensitivity_steps * leaf.distance
+    order = np.argsort(exact.cells[name][0], kind="stable")
+    place, cell, steps = (each[order] for each in exact.cells[name])
+    starts, ends = np.searchsorted(place, shown, "left"), np.searchsorted(place, shown, "right")
+    found = []
+    for start, end in zip(starts, ends, strict=True):
+        histogram = np.zeros(measure.buckets, dtype=np.int64)
+        histogram[cell[start:end]] = steps[start:end]
+        found.append(
+            quantiles.release(histogram, ranks, line.epsilon, reach, 1 << -measure.exponent, price.confidence)
+        )
+    columns = {}
+    for rank, each in enumerate(users):
+        for suffix, cells in (("", "points"), ("_low", "lows"), ("_high", "highs")):
+            chosen = [getattr(every, cells)[rank] for every in found]
+            columns[f"{each.name}{suffix}"] = pa.array(chosen, pa.int64())
+    return columns
 
 
 def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int, Noisy, Noisy]:
     """Two noisy grand totals of a measure's weights: under its cap, and under the generous one.
 
-    A unit adds at most c + c' to the two together; each gets noise for its own half of the line's epsilon.
+    Each gets the noise of half the line's epsilon.
     """
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "totals", name)
     assert line is not None
-    part, _ = _part(exact, "totals", name)
-    row = int(np.flatnonzero(exact.result.column("part").to_numpy() == part)[0])
+    caps = (weight_cap(measure), weight_cap(measure, exact.generous[name]))
     totals, noises = [], []
-    for place, cap in enumerate((weight_cap(measure), weight_cap(measure, exact.generous[name]))):
+    for total, cap in zip(exact.totals[name], caps, strict=True):
         mechanism = Laplace(line.epsilon / 2, sensitivity=cap * leaf.distance)
-        totals.append(int(mechanism.release(_whole(exact.result.column(f"n{place}")[row].as_py()))))
+        totals.append(int(mechanism.release(total)))
         noises.append(Noisy("laplace", Fraction(mechanism.scale_in_steps)))
     return totals[0], totals[1], noises[0], noises[1]
