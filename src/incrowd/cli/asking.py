@@ -151,7 +151,7 @@ def show_answer(answer: Answer, table: Any) -> None:
         line = (
             line
             + Text("   ")
-            + screen.bar(share)
+            + screen.bar(share, 10)
             + Text(f" {screen.percent(share)} left of {_lower(tightest.cap.whose)}")
         )
     console.print(line)

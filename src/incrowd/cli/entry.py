@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -66,6 +67,8 @@ app.add_typer(explain_app, name="explain")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None and not sys.warnoptions:
+        warnings.simplefilter("ignore")  # they speak to whoever develops Incrowd; PYTHONWARNINGS shows them
     try:
         result = app(args=given, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()

@@ -1,0 +1,45 @@
+"""The hospital of the README: its YAML, taken from there, with small real files beside it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of one language in a page of the repository."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def build(folder: Path) -> Path:
+    """Write the README's catalog and the tables it names; give the catalog's path."""
+    (folder / "visits").mkdir()
+    with duckdb.connect(":memory:") as engine:
+        engine.execute(
+            "CREATE TABLE wards AS SELECT * FROM (VALUES ('A', 1), ('B', 1), ('C', 2)) AS t(name, floor)"
+        )
+        engine.execute(
+            "CREATE TABLE visits AS SELECT i % 700 AS patient, "
+            "DATE '2024-01-01' + CAST(i % 300 AS INTEGER) AS day, "
+            "['A', 'B', 'C'][1 + i % 3] AS ward, CAST(i % 5000 AS DOUBLE) AS cost, "
+            "CASE WHEN i % 10 < 9 THEN 'flu' ELSE 'cold' END AS diagnosis FROM range(2000) AS r(i)"
+        )
+        engine.execute(
+            "CREATE TABLE patients AS SELECT i AS patient, 1930 + i % 80 AS born, "
+            "['female', 'male', 'other'][1 + i % 3] AS sex FROM range(700) AS r(i)"
+        )
+        for name, file in (
+            ("wards", "wards.csv"),
+            ("patients", "patients.csv"),
+            ("visits", "visits/1.parquet"),
+        ):
+            engine.execute(f"COPY {name} TO '{folder / file}'")
+    (text,) = blocks("README.md", "yaml")
+    catalog = folder / "curator.yaml"
+    catalog.write_text(text, encoding="utf-8")
+    return catalog
