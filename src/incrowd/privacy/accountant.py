@@ -43,6 +43,8 @@ def _repeated(mass: Fraction, count: int) -> Fraction:
     """1 - (1 - mass)^count, rounded up."""
     if count == 1 or mass == 1:
         return mass
+    if count <= 8:
+        return 1 - (1 - mass) ** count
     crude = min(Fraction(1), mass * count)
     if crude < Fraction(1, 10**20):
         return crude
@@ -94,10 +96,10 @@ def epsilon(counts: Counts, delta: Fraction) -> float:
     pure = pure_sum(rest)
     best = math.inf if pure is None else float_up(pure)
     slack = float((delta - mass) / (1 - mass)) * INWARDS
-    if slack < 1e-280:
+    if slack <= 0:
         return best
     best = min(best, renyi.epsilon_bound(lambda c: cumulant(rest, c), slack))
-    if best == 0:
+    if best == 0 or slack < 1e-280:
         return best
     found = 0.0
     for direction in directions(rest):
@@ -116,7 +118,10 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
         return closed[1](delta)
     found = start
     for _ in range(6):
-        line = contour.Contour(plan, found)
+        try:
+            line = contour.Contour(plan, found)
+        except contour.DoesNotFit:
+            return math.inf
         before, found = found, solve(line.delta, line.c, delta, found)
         if before - line.room <= found <= before * 1.001:
             break
@@ -206,7 +211,10 @@ def _exact_delta(counts: Counts, direction: Direction, epsilon: float) -> float:
     closed = _closed_form(plan)
     if closed is not None:
         return closed[0](epsilon)
-    return contour.Contour(plan, epsilon).delta(epsilon)
+    try:
+        return contour.Contour(plan, epsilon).delta(epsilon)
+    except contour.DoesNotFit:
+        return 1.0
 
 
 Curve = Callable[[float], float]
@@ -261,6 +269,8 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
         )
 
     def epsilon(target: float) -> float:
+        if delta(0.0) <= target:
+            return 0.0
         low, high = 0.0, 1.0
         while delta(high) > target:
             low, high = high, 2 * high

@@ -41,6 +41,7 @@ LATTICE_TOLERANCE = 1e-7
 """The same for lattices."""
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
+MOST_CELLS = 2**21
 _NEGLIGIBLE = 1e-11
 """The share of the sum below which nodes are bounded rather than kept."""
 _GRID = np.geomspace(1e-3, 1e9, 181)
@@ -83,6 +84,12 @@ class Plan:
             total = total + count * np.minimum(float(epsilon) ** 2 / 8 * c * (c + 1), c * float(epsilon))
         return total
 
+    def widest(self) -> float:
+        """The widest range of losses that a lattice must hold."""
+        spans = [2 * float(sum(e * n for e, n in self.ranged))]
+        spans.extend(sampling.widest(event.event) for event, _ in self.sampled)
+        return max(spans)
+
 
 def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | None:
     """The plan's parts; None where an event has no pair (zCDP)."""
@@ -116,6 +123,10 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
     return Plan(float(mu2), parts, reach, tuple(sampled), tuple(ranged), direction)
 
 
+class DoesNotFit(Exception):  # noqa: N818 (caught by the accountant, never shown)
+    """The plan needs a finer lattice than we lay; other bounds must do."""
+
+
 class Contour:
     """The moments of a plan on one line Re z = c.
 
@@ -147,11 +158,13 @@ class Contour:
             self._times_factor(factor)
         self.lost = 0.0
         for grid, count in self._lattices(plan):
-            moment = grid.moments(self.c, self.size, len(self.y))
+            moment, shift = grid.moments(self.c, self.size, len(self.y))
             # A transform of 2^20 numbers; the tilting exp(c * loss) rounds by its exponent.
             longest = self.step * max(-grid.first, grid.first + len(grid.mass))
             bound = np.full(len(self.y), UNIT_ROUNDOFF * (16 * 20 + 4 * self.c * longest))
             self._times(moment, bound, count)
+            self.level += count * shift
+            self.level_size += count * abs(shift)
             self.lost += count * grid.infinite
         self._drop_small()
         self._weigh()
@@ -163,7 +176,10 @@ class Contour:
         """
         repeats = sum(count for _, count in plan.sampled) + (1 if plan.ranged else 0)
         fine = math.sqrt(12 * LATTICE_TOLERANCE * max(epsilon, 1e-9) / (repeats * (steepness + 1)))
-        self.step = 2.0 ** math.floor(math.log2(max(fine, self.period / MOST_LATTICE)))
+        coarse = max(plan.widest() / MOST_CELLS, self.period / MOST_LATTICE)
+        self.step = 2.0 ** math.floor(math.log2(max(fine, 2 * coarse)))
+        if self.period < 64 * self.step:
+            raise DoesNotFit("The losses are too wide for the lattice that this delta needs.")
         self.size = lattice.fast_size(self.period / self.step)
         self.period = self.size * self.step
 

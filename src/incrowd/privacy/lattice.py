@@ -33,18 +33,22 @@ class Lattice:
     mass: Floats
     infinite: float = 0.0
 
-    def moments(self, c: float, size: int, count: int) -> Values:
+    def moments(self, c: float, size: int, count: int) -> tuple[Values, float]:
         """E exp((c + i y_k) loss) at y_k = 2 pi k / (size * spacing), k < count: one Fourier transform.
 
-        exp(i y_k * spacing * j) = exp(2 pi i j k / size), so masses `size` apart may be folded together.
+        exp(i y_k * spacing * j) = exp(2 pi i j k / size), so masses `size` apart may be folded together. The
+        values are to be multiplied by the exponential of the second number returned.
         """
         place = self.first + np.arange(len(self.mass))
-        weighted = self.mass * np.exp(c * self.spacing * place)
+        with np.errstate(divide="ignore"):
+            exponent = np.log(self.mass) + c * self.spacing * place
+        shift = float(exponent.max())
+        weighted = np.exp(exponent - shift)
         start = self.first % size
         padded = np.zeros(-(-(start + len(weighted)) // size) * size)
         padded[start : start + len(weighted)] = weighted
         values = ifft(padded.reshape(-1, size).sum(axis=0)) * size
-        return np.asarray(values[np.arange(count) % size], dtype=np.complex128)
+        return np.asarray(values[np.arange(count) % size], dtype=np.complex128), shift
 
 
 def _settle(loss: Floats, mass: Floats, spacing: float, infinite: float = 0.0) -> Lattice:

@@ -136,6 +136,13 @@ def _proven_order(event: events.Sampled, direction: Direction) -> float:
             return math.inf
 
 
+def widest(event: events.Sampled) -> float:
+    """How wide a range of losses the event's points span, at most."""
+    if isinstance(event, events.Gaussian):
+        return float(event.mu) * (2 * _REACH + float(event.mu))
+    return 2 * float(event.epsilon)
+
+
 def lattice_points(
     event: events.PoissonSubsampled, direction: Direction, spacing: float
 ) -> tuple[Floats, Floats, float]:
