@@ -48,6 +48,6 @@ def chart(table: pa.Table) -> altair.LayerChart | altair.FacetChart:
     layered = alt.layer(bars, points)
     if len(numbers) == 1:
         return layered.properties(title=numbers[0])
-    beside: alt.FacetChart = layered.facet(column=alt.Column("number:N", title=None))
-    beside = beside.resolve_scale(y="independent")
-    return beside
+    facets = layered.facet(column=alt.Column("number:N", title=None))
+    drawn: alt.FacetChart = facets.resolve_scale(y="independent")
+    return drawn

@@ -21,6 +21,7 @@ from incrowd.curator.quantiles import POINTS
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.privacy import Guarantee, bounded_range, compose, gaussian, laplace, threshold
+from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
 
@@ -128,9 +129,10 @@ def price(
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
     lines: list[Line] = []
-    share = Fraction(epsilon) / len(plan.leaves)
+    # As everywhere in accounting, a float stands for its shortest decimal: 0.1 is one tenth.
+    share = read(epsilon, "epsilon") / len(plan.leaves)
     for index, leaf in enumerate(plan.leaves):
-        lines += _leaf_lines(index, leaf, share, Fraction(delta) / len(plan.leaves), rescale)
+        lines += _leaf_lines(index, leaf, share, read(delta, "delta") / len(plan.leaves), rescale)
     stated = float(sum((line.delta for line in lines), Fraction(0)))
     spent = delta if any(line.noise == "gaussian" for line in lines) else stated
     widths = _halfwidths(plan, lines, confidence)

@@ -34,8 +34,8 @@ class Exact:
     """What an engine returned for a leaf, by group: exact, private, never shown.
 
     groups: the public groups, or every group there is where keys are private. sums: a measure's steps per
-    group. weights: the groups' key weights, where keys are private. cells: for a quantile's histogram, (group, cell,
-    steps) of what is not empty. totals: a measure's weight under its cap and under the generous one.
+    group. weights: the groups' key weights, where keys are private. cells: for a quantile's histogram, (group,
+    cell, steps) of what is not empty. totals: a measure's weight under its cap and under the generous one.
     """
 
     leaf: Leaf
@@ -218,7 +218,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
 
 
 def _shown(index: int, exact: Exact, price: Price) -> Steps:
-    """The places of the answer's groups: all public ones, or those whose noisy weight reaches the threshold."""
+    """The places of the answer's groups: all public ones, or those whose noisy weight reaches T."""
     leaf = exact.leaf
     if exact.weights is None:
         return np.arange(exact.groups.num_rows)
