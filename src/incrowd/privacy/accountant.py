@@ -117,14 +117,17 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
     if closed is not None:
         return closed[1](delta)
     found = start
-    for _ in range(6):
+    rough = True
+    for _ in range(8):
         try:
-            line = contour.Contour(plan, found)
+            line = contour.Contour(plan, found, rough=rough)
         except contour.DoesNotFit:
             return math.inf
         before, found = found, solve(line.delta, line.c, delta, found)
         if before - line.room <= found <= before * 1.001:
-            break
+            if not rough:
+                break
+            rough = False
     return found
 
 
