@@ -218,3 +218,14 @@ def test_bad_input_gets_one_sentence(call):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_messages_never_show_the_data():
+    for call in (
+        lambda: ProposeTestRelease(1, 1e-3, 1).release((5, -987)),
+        lambda: StableMode(1, 1e-3).release({"a": -987}),
+        lambda: DistanceToProperty(1).release(-987),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            call()
+        assert "987" not in str(caught.value)

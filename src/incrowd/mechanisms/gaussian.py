@@ -22,7 +22,7 @@ by at least a part in 2^53 than D / s. That pays for the factor: with z = epsilo
 delta_mu(epsilon) / d mu = phi(z), while the factor adds less than 4 (c^(2d) - 1) exp(mu^2 / 8) phi(z) to
 delta (bound delta by 1.26 phi(z) for z >= 0, by 1 otherwise, and -d delta / d epsilon = e^epsilon
 Phi(-epsilon/mu - mu/2) by 1.26 phi(z)). For mu from 10^-300 to 500, which is all that is accepted, the
-former is larger. Noise beyond 2^62 fine steps, of probability below exp(-2^24), is clamped by the sampler
+former is larger. Noise beyond 2^62 fine steps, of probability below exp(-2^22), is clamped by the sampler
 or with the output and is likewise below every delta that a float holds.
 
 *On the integers* the noise is drawn on the finer lattice of multiples of 2^-k, with sigma at least 2^20 of

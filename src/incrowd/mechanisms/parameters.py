@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from incrowd.errors import InvalidInput
 
-type_name = {bool: "a truth value", str: "text", bytes: "bytes", complex: "a complex number"}
+_KINDS = {bool: "a truth value", str: "text", bytes: "bytes", complex: "a complex number"}
 
-Number = int | float | Fraction
+Number = int | float | Fraction | Decimal
 
 
-def exact(value: object, name: str) -> Fraction:
-    """The exact value of a finite number.
+def exact(value: object, name: str, secret: bool = False) -> Fraction:
+    """The exact value of a finite number; a `secret` one is never shown in a message.
 
     >>> exact(0.5, "epsilon")
     Fraction(1, 2)
     """
     if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | Fraction | np.integer | np.floating
+        value, int | float | Fraction | Decimal | np.integer | np.floating
     ):
-        kind = type_name.get(type(value), f"a {type(value).__name__}")
+        kind = _KINDS.get(type(value), f"a {type(value).__name__}")
         raise InvalidInput(f"{name} must be a number such as 0.5, not {kind}.")
     if isinstance(value, np.integer):
         return Fraction(int(value))
@@ -39,16 +40,16 @@ def exact(value: object, name: str) -> Fraction:
         if value.dtype.itemsize > 8:
             raise InvalidInput(f"{name} must be an ordinary float, not a {value.dtype}.")
         value = float(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidInput(f"{name} must be a finite number, not {value}.")
+    if not math.isfinite(value):
+        raise InvalidInput(f"{name} must be a finite number{'' if secret else f', not {value}'}.")
     return Fraction(value)
 
 
-def positive(value: object, name: str) -> Fraction:
+def positive(value: object, name: str, secret: bool = False) -> Fraction:
     """The exact value of a number above zero."""
-    number = exact(value, name)
+    number = exact(value, name, secret)
     if number <= 0:
-        raise InvalidInput(f"{name} must be above zero, not {value}.")
+        raise InvalidInput(f"{name} must be above zero{'' if secret else f', not {value}'}.")
     return number
 
 
@@ -70,17 +71,21 @@ def probability(value: object, name: str) -> Fraction:
     return number
 
 
-def whole(value: object, name: str, least: int = 1) -> int:
-    """A whole number, at least `least`."""
+def whole(value: object, name: str, least: int = 1, secret: bool = False) -> int:
+    """A whole number, at least `least`; a `secret` one is never shown in a message."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
         raise InvalidInput(f"{name} must be a whole number, {least} or more.")
     if value < least:
-        raise InvalidInput(f"{name} must be a whole number, {least} or more, not {value}.")
+        raise InvalidInput(
+            f"{name} must be a whole number, {least} or more{'' if secret else f', not {value}'}."
+        )
     return int(value)
 
 
 def is_whole_type(value: object) -> bool:
-    """Whether a number was written as an integer (1, not 1.0)."""
+    """Whether a number was written as an integer (1 or Fraction(1), not 1.0)."""
+    if isinstance(value, Fraction):
+        return value.denominator == 1
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
 
 
@@ -140,7 +145,10 @@ def log2_floor(number: Fraction) -> int:
 
 def confidence_level(value: object) -> Fraction:
     """A confidence strictly between 0 and 1."""
-    return probability(value, "confidence")
+    level = probability(value, "confidence")
+    if 1 - level < Fraction(1, 10**300):
+        raise InvalidInput("confidence is too close to 1 to be told from certainty.")
+    return level
 
 
 def failure_each(confidence: object, count: int) -> float:

@@ -118,8 +118,8 @@ def _chance_of_a_rival(heads: float, rivals: int) -> float:
     P(best) = E[1 / (1 + H)] for H ~ Bin(rivals, heads), which is (1 - (1 - heads)^k) / (k heads), k =
     rivals + 1.
     """
-    if heads == 0:
-        return 0.0
     many = rivals + 1
+    if many * heads < 1e-4:
+        return rivals * heads / 2  # H / (1 + H) <= H / 2, and the quotient below would cancel
     all_tails = -math.expm1(many * math.log1p(-heads)) if heads < 1 else 1.0
     return 1 - all_tails / (many * heads)

@@ -104,7 +104,7 @@ class ProposeTestRelease(Mechanism):
         """For (value, distance): the noisy value (in `Passed` when the bound is 0), or None where refused."""
         if not isinstance(value, tuple) or len(value) != 2:
             raise InvalidInput("ProposeTestRelease releases a pair (value, distance to instability).")
-        distance = whole(value[1], "the distance", least=0)
+        distance = whole(value[1], "the distance", least=0, secret=True)
         if self.noise is not None:
             self.noise.grid.steps(value[0], "ProposeTestRelease")  # refused here, before anything is drawn
         scale = 1 / self.test_epsilon
@@ -159,7 +159,7 @@ class StableMode(Mechanism):
         """The key with the most units of a mapping of keys to counts, or None."""
         if not isinstance(value, Mapping):
             raise InvalidInput("StableMode takes a mapping of keys to counts of units.")
-        counts = {key: whole(count, "each count", least=0) for key, count in value.items()}
+        counts = {key: whole(count, "each count", least=0, secret=True) for key, count in value.items()}
         if not counts:
             counts = {None: 0}
         first, *others = sorted(counts, key=lambda key: (-counts[key], repr(key)))
@@ -200,7 +200,7 @@ class DistanceToProperty(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> int:
         """The noisy distance."""
-        return max(0, int(self.noise.release(whole(value, "the distance", least=0), source)))
+        return max(0, int(self.noise.release(whole(value, "the distance", least=0, secret=True), source)))
 
     def halfwidth(self, confidence: Number) -> int:
         """The error with this confidence."""

@@ -142,7 +142,7 @@ class SmoothSensitivity(Mechanism):
     def _read(self, value: Any) -> tuple[Fraction, Fraction]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise InvalidInput("SmoothSensitivity releases a pair (value, smooth bound).")
-        return exact(value[0], "the value"), positive(value[1], "the smooth bound") / self.factor
+        return exact(value[0], "the value", True), positive(value[1], "the smooth bound", True) / self.factor
 
 
 def order_statistic(
