@@ -33,9 +33,10 @@ Steps = NDArray[np.int64]
 class Exact:
     """What an engine returned for a leaf, by group: exact, private, never shown.
 
-    groups: the public groups, or every group there is where keys are private. sums: a measure's steps per
-    group. weights: the groups' key weights, where keys are private. cells: for a quantile's histogram, (group,
-    cell, steps) of what is not empty. totals: a measure's weight under its cap and under the generous one.
+    groups: the public groups, or every group there is where keys are private.
+    sums: a measure's steps per group. weights: the groups' key weights, where keys are private.
+    cells: for a quantile's histogram, (group, cell, steps) of what is not empty.
+    totals: a measure's weight under its cap and under the generous one.
     """
 
     leaf: Leaf
