@@ -1,0 +1,116 @@
+"""A quantile without an upper bound: double the interval until it holds enough of the data, then look inside.
+
+Theorem (after Durfee 2023). Stage one asks a sparse vector, for i = 0, 1, 2, ..., whether the share of
+records below low + unit 2^i reaches c, a share above q: question b * (records below) - a * n with c = a /
+b, which one more record moves by b - a or by -a, and a replaced one by b at most. The first hit ends it, at
+e1 in all, however many doublings it took (after `doublings` of them the last one is taken, which needs no
+answer). Stage two is `Quantile` on [low, low + unit 2^i] at e2; its interval is an earlier answer, so the
+guarantees add.
+
+Conditions: low and unit do not depend on the data. Values below low are clamped to it. Accuracy: the bound
+found is at most twice too wide, up to the sparse vector's error in ranks, and a quantile's error grows only
+with the logarithm of the interval's length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, positive, whole
+from incrowd.mechanisms.quantile import Quantile
+from incrowd.mechanisms.relations import Relation, relation_named
+from incrowd.mechanisms.sparse_vector import SparseVector
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee
+
+
+@dataclass(frozen=True)
+class UnboundedQuantile(Mechanism):
+    """Releases a quantile of values that are only known to be at least `low`.
+
+    `unit` is the width of the first interval tried; `share` of epsilon pays for finding the upper bound.
+    Whole low and unit release integers, others reals.
+
+    >>> from incrowd.noise import SeededSource
+    >>> incomes = [1000 * k for k in range(2000)]
+    >>> value = UnboundedQuantile(epsilon=2.0, low=0).release(incomes, source=SeededSource(5))
+    >>> 900_000 < value < 1_100_000
+    True
+    """
+
+    epsilon: Number
+    q: Number = Fraction(1, 2)
+    low: Number = 0
+    unit: Number = 1
+    relation: Relation = "add-remove"
+    share: Number = Fraction(1, 3)
+    doublings: int = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= whole(self.doublings, "doublings") <= 50:
+            raise InvalidInput(f"doublings must be at most 50, not {self.doublings}.")
+        if not 0 < exact(self.share, "share") < 1:
+            raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
+        positive(self.unit, "unit")
+        _ = self.search, self.within(0)
+
+    @property
+    def target(self) -> Fraction:
+        """The share that the interval must hold: half-way from q to 1, with a small denominator."""
+        return ((1 + self.within(0).shares[0]) / 2).limit_denominator(1000)
+
+    @property
+    def search(self) -> SparseVector:
+        """The sparse vector of stage one."""
+        target = self.target
+        reach = max(target.numerator, target.denominator - target.numerator)
+        if relation_named(self.relation) != "add-remove":
+            reach = target.denominator
+        budget = amount(self.epsilon, "epsilon") * exact(self.share, "share")
+        return SparseVector(budget, 0, hits=1, sensitivity=reach)
+
+    def within(self, doublings: int) -> Quantile:
+        """The quantile of stage two on the interval after so many doublings."""
+        budget = amount(self.epsilon, "epsilon") * (1 - exact(self.share, "share"))
+        low, width = exact(self.low, "low"), exact(self.unit, "unit") * 2**doublings
+        ends: tuple[Number, Number] = (low, low + width)
+        if is_whole_type(self.low) and is_whole_type(self.unit):
+            ends = (int(low), int(low + width))
+        # Reals get a grid whatever the bounds, so that a whole bound does not turn them into integers.
+        grid = None if isinstance(ends[0], int) else Fraction(2) ** (_exponent(width) - 32)
+        return Quantile(budget, self.q, low=ends[0], high=ends[1], relation=self.relation, grid=grid)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What both stages guarantee together."""
+        return self.search.privacy + self.within(0).privacy
+
+    def release(self, value: Any, source: Source | None = None) -> Any:
+        """The quantile of a list of numbers, one per unit."""
+        self.within(self.doublings).interval.steps(value, "UnboundedQuantile")  # refused here or not at all
+        questions = self.questions(value)
+        answers = self.search.release(questions, source)
+        found = len(answers) - 1 if answers[-1] else self.doublings
+        return self.within(found).release(value, source)
+
+    def questions(self, values: Any) -> list[int]:
+        """b * (records below low + unit 2^i) - a * n for each i."""
+        target, array = self.target, np.sort(np.asarray(values))
+        low, unit = exact(self.low, "low"), exact(self.unit, "unit")
+        edges: list[Any] = [low + unit * 2**i for i in range(self.doublings)]
+        # Any fixed way to say which records lie below an edge is a property of the record alone.
+        edges = [
+            int(edge) if array.dtype.kind in "iu" and edge.denominator == 1 else float(edge) for edge in edges
+        ]
+        below = [int(np.searchsorted(array, edge, side="left")) for edge in edges]
+        return [target.denominator * count - target.numerator * array.size for count in below]
+
+
+def _exponent(width: Fraction) -> int:
+    return (width.numerator // width.denominator or 1).bit_length()
