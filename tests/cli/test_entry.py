@@ -121,7 +121,18 @@ def test_an_interruption_says_that_the_price_stays_paid(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(asking, "read_question", interrupted)
-    assert run("ask", COUNT).status in (2, 130)
+    found = run("ask", COUNT)
+    assert (
+        found.status == 130
+        and found.err.splitlines()[-1] == "Interrupted; a price that was reserved stays paid."
+    )
+
+
+def test_options_are_called_options(census: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("INCROWD_ANALYST")
+    assert run("ask", COUNT).err == "Say who asks, with --analyst: choose from ana, ben.\n"
+    found = run("ask", "SELECT AVG(age) AS age FROM adult", "--within", "1", "--analyst", "ana")
+    assert found.status == 2 and found.err.startswith("--within needs") and "--epsilon instead" in found.err
 
 
 def shell(*arguments: str, folder: Path, text: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -141,6 +152,19 @@ def test_a_real_process_ends_with_the_status_of_its_error(census: Path) -> None:
     done = shell("ask", COUNT, "--epsilon", "0.9", folder=census)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_terminal_without_the_letters_and_a_reader_who_leaves_are_no_errors(
+    census: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    done = shell("budget", folder=census)
+    assert (done.returncode, done.stderr) == (0, "")
+    command = f"{sys.executable} -m incrowd.cli explain epsilon --json | head -c 1"
+    piped = subprocess.run(
+        command, shell=True, cwd=census, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert (piped.stdout, piped.stderr) == ("{", "")
 
 
 def test_the_installed_command_is_this_one() -> None:

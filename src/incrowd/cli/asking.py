@@ -40,20 +40,21 @@ def ask(
     if csv and json:
         raise InvalidInput("Choose either --csv or --json.")
     question = read_question(sql)
-    with _open(catalog) as curator, screen.watching() as report:
+    with _open(catalog) as curator:
         try:
-            answer = curator.ask(
-                question,
-                epsilon,
-                delta=delta,
-                within=within,
-                confidence=confidence,
-                analyst=analyst,
-                contribution=contribution,
-                groups=groups,
-                rescale=rescale,
-                progress=report,
-            )
+            with screen.watching() as report:
+                answer = curator.ask(
+                    question,
+                    epsilon,
+                    delta=delta,
+                    within=within,
+                    confidence=confidence,
+                    analyst=analyst,
+                    contribution=contribution,
+                    groups=groups,
+                    rescale=rescale,
+                    progress=report,
+                )
         except BudgetExceeded as error:
             raise with_hint(error, curator.budget(analyst)) from None
         table = answer.to_arrow(answer.confidence if intervals else None)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ import typer
 from incrowd.cli import accounts, asking, explaining, screen, starting, tour
 from incrowd.errors import BudgetExceeded, IncrowdError
 
-REFUSED, WRONG = 1, 2
+WRONG, INTERRUPTED = 2, 130
 TRACEBACK = "INCROWD_TRACEBACK"
 """Set to 1, this environment variable lets a failure inside Incrowd show its traceback."""
 
@@ -67,18 +69,20 @@ app.add_typer(explain_app, name="explain")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and give its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None and not sys.warnoptions:
-        warnings.simplefilter("ignore")  # they speak to whoever develops Incrowd; PYTHONWARNINGS shows them
+    if arguments is None:
+        _as_a_program()
     try:
         result = app(args=given, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
+        if result == INTERRUPTED:
+            raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except IncrowdError as error:
-        return _fail(error, str(error), error.exit_status, given)
+        return _fail(error, _as_options(str(error)), error.exit_status, given)
     except typer.Abort as error:
         return _fail(error, "The input ended before all was answered; nothing was written.", WRONG, given)
     except KeyboardInterrupt as error:
-        return _fail(error, "Interrupted; what was reserved before stays spent.", 130, given)
+        return _fail(error, "Interrupted; a price that was reserved stays paid.", INTERRUPTED, given)
     except BrokenPipeError:
         # The reader (head, less) has seen enough; nothing more may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -97,6 +101,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Incrowd failed as it never should ({type(error).__name__}); please report it with the command."
         )
         return _fail(error, said, WRONG, given)
+
+
+def _as_a_program() -> None:
+    """What a process of its own may settle for itself, and a caller's process must be left to settle."""
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # they speak to whoever develops Incrowd; PYTHONWARNINGS shows them
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± or █ shall not end the program
+
+
+def _as_options(sentence: str) -> str:
+    """The library speaks of arguments; here they are options.
+
+    >>> _as_options("Say who asks, with analyst=: choose from ana, ben.")
+    'Say who asks, with --analyst: choose from ana, ben.'
+    """
+    return re.sub(
+        r"(?<![\w-])(analyst|epsilon|delta|within|confidence|contribution|groups)=(?!\S*\d)",
+        r"--\1",
+        sentence,
+    )
 
 
 def _usage_sentence(said: str, error: Exception) -> str:

@@ -244,6 +244,5 @@ def _odds() -> Step:
     from incrowd.explain import explain_epsilon
 
     meaning = explain_epsilon(1.0)
-    return Step(
-        "What epsilon 1 means", "", meaning.sentence, {"epsilon": 1.0, "at_most": meaning.at(0.5).high}
-    )
+    result = {"epsilon": 1.0, "at_most": meaning.at(0.5).high}
+    return Step("What epsilon 1 means (delta aside)", "", meaning.sentence, result)
