@@ -1,9 +1,9 @@
 """The strongest analyst against a filter, by exhaustive dynamic programming.
 
 She holds a menu of randomized responses, picks the next one after seeing every report, and stops when she
-likes. Her state is how often she used each (which fixes the filter's state) and the privacy loss so far, a whole
-number of steps; the value of a state is the largest E[(1 - e^(epsilon - loss))_+] she can still reach. At the start that
-is the true delta of the whole interaction: no more can be had, and she can have it.
+likes. Her state is how often she used each (which fixes the filter's state) and the privacy loss so far, a
+whole number of steps; the value of a state is the largest E[(1 - e^(epsilon - loss))_+] she can still reach.
+At the start that is the true delta of the whole interaction: no more can be had, and she can have it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def test_no_adaptive_analyst_exceeds_the_budget(
 
 
 def test_the_adversary_breaks_a_filter_that_trusts_the_accountant_of_fixed_plans() -> None:
-    # The mutant: go on while delta(epsilon) of what was run is within the budget. (With 4/5 on the menu as well
-    # she reaches 5.6 times delta; that takes ten seconds.)
+    # The mutant: go on while delta(epsilon) of what was run is within the budget. (With 4/5 on the menu as
+    # well she reaches 5.6 times delta; that takes ten seconds.)
     menu, epsilon, delta = [Fraction(1, 20), Fraction(1, 5)], 3.0, 1e-6
 
     def accepts(counts: Counts) -> bool:

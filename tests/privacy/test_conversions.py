@@ -1,4 +1,4 @@
-"""The rho of each event against the Renyi divergences of its pair, summed from mass functions in 40 digits."""
+"""The rho of each event against the Renyi divergences of its pair, from mass functions in 40 digits."""
 
 from __future__ import annotations
 

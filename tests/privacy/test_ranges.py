@@ -46,7 +46,7 @@ def test_the_claim_encloses_what_an_adversary_attains(sizes: list[float]) -> Non
 
 
 def test_real_exponential_mechanisms_chosen_adaptively_stay_within_the_claim() -> None:
-    # Utilities of the two data sets, picked anew after the first choice so as to hurt: 2 rounds, 3 candidates.
+    # Utilities of the two data sets, picked anew after the first choice so as to hurt; 3 candidates.
     epsilon = 1.0
     shifts = [np.array(s) for s in itertools.product((-0.5, 0.0, 0.5), repeat=3)]
     base = np.array([0.3, 0.0, -0.4])
@@ -71,7 +71,7 @@ def test_the_third_reference_row_is_between_what_is_attained_and_316() -> None:
     epsilon = (rest + bounded_range(0.1) * 10).epsilon(1e-6)
     assert epsilon <= 3.16
     assert (rest + pure(0.1) * 10).epsilon(1e-6) == pytest.approx(3.40606, abs=1e-5)
-    # The attained curve, as a pair, beside the same rest: its delta at the claimed epsilon is below 1e-6, but not far.
+    # The attained curve, as a pair, beside the same rest: its delta at the claimed epsilon is near 1e-6.
     e, low = attainable([0.1] * 10, 0.1 / 16)
     y = np.exp(e)
     slope = np.append(np.diff(low, prepend=1.0) / np.diff(y, prepend=0.0), 0.0)

@@ -1,8 +1,8 @@
 """delta(epsilon) of compositions to 25 digits or more, by other routes than the library takes.
 
-Discrete losses are enumerated; Laplace releases are split into atoms and sums of uniforms (Irwin-Hall); plans with
-Gaussian noise are inverted on a contour in multiple precision with the textbook forms of each moment; sampled
-releases are integrated directly. A plan here is a list of (kind, parameters, count).
+Discrete losses are enumerated; Laplace releases are split into atoms and sums of uniforms (Irwin-Hall);
+plans with Gaussian noise are inverted on a contour in multiple precision with the textbook forms of each
+moment; sampled releases are integrated directly. A plan here is a list of (kind, parameters, count).
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def gaussian_delta(mu: mp.mpf, epsilon: mp.mpf) -> mp.mpf:
 
 
 def sampled_delta(mu: float, rate: float, beside: float, epsilon: float, direction: str) -> mp.mpf:
-    """One Poisson-sampled Gaussian beside an ordinary one of `beside` (0: none), integrated over its outcome."""
+    """One Poisson-sampled Gaussian beside an ordinary one of `beside` (0: none), integrated directly."""
     m, q, e, other = exact(mu), exact(rate), exact(epsilon), exact(beside)
 
     def ratio(x: mp.mpf) -> mp.mpf:
@@ -220,5 +220,5 @@ def sampled_delta(mu: float, rate: float, beside: float, epsilon: float, directi
             points = sorted([*points, (mp.log(inside) + m * m / 2) / m])
         elif direction == "add":
             return mp.mpf(0)
-    with mp.workdps(30):
+    with mp.workdps(22):
         return mp.quad(integrand, points)

@@ -9,6 +9,7 @@ a `Filter`.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from fractions import Fraction
 
 from incrowd.errors import InvalidInput
@@ -79,5 +80,6 @@ class Account:
         _, rest = accountant.finite_part(self._counts)
         plan = contour.make_plan(rest, "remove") if rest else None
         if plan is not None and not plan.sampled and not plan.ranged and 0 < self._epsilon < math.inf:
-            self._line = contour.Contour(plan, self._epsilon, room=0.25 * self._epsilon)
+            with suppress(contour.DoesNotFit):
+                self._line = contour.Contour(plan, self._epsilon, room=0.25 * self._epsilon)
         return self._epsilon

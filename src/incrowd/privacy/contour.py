@@ -182,7 +182,7 @@ class Contour:
         fine = math.sqrt(12 * LATTICE_TOLERANCE * scale / (repeats * (steepness + 1)))
         coarse = max(plan.widest() / MOST_CELLS, self.period / MOST_LATTICE)
         self.step = 2.0 ** math.floor(math.log2(max(fine, 2 * coarse)))
-        if self.period < 64 * self.step:
+        if self.period < 64 * self.step or plan.widest() > 1000:
             raise DoesNotFit("The losses are too wide for the lattice that this delta needs.")
         self.size = lattice.fast_size(self.period / self.step)
         self.period = self.size * self.step
@@ -308,6 +308,8 @@ def _choose(plan: Plan, epsilon: float, room: float | None) -> Choice:
     exponent = np.nan_to_num(exponent, nan=np.inf, posinf=np.inf)
     lowest = int(np.argmin(exponent))
     least = float(exponent[lowest])
+    if not least < 5:
+        raise DoesNotFit("The loss is so large that no moment bounds it.")
     near = np.flatnonzero(exponent <= least + 6)
     if room is None:
         room = min(0.01 * epsilon, 3 / float(c[lowest]))

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import math
+import pickle
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import (
+    Guarantee,
+    approximate,
+    bounded_range,
+    compose,
+    gaussian,
+    laplace,
+    poisson,
+    pure,
+    randomized_response,
+    threshold,
+    zcdp,
+)
+
+HEAD = '{"schema": "incrowd.guarantee", '
+ALL = [
+    pure(0.1),
+    approximate(0.5, 1e-7),
+    zcdp(0.01, 1e-9),
+    gaussian(Fraction(1, 3)),
+    laplace(0.25),
+    laplace(Fraction(1, 7), steps=3),
+    randomized_response(1.0, 5),
+    bounded_range(0.2),
+    threshold(1e-8),
+    poisson(gaussian(1.5), Fraction(1, 300)),
+]
+plans = st.lists(st.tuples(st.sampled_from(ALL), st.integers(0, 5)), max_size=6).map(
+    lambda items: compose(*(g * n for g, n in items))
+)
+
+
+@given(plans, plans, plans)
+def test_composition_is_a_commutative_sum(a: Guarantee, b: Guarantee, c: Guarantee) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert hash(a + b) == hash(b + a)
+    assert a * 3 == a + a + a == 3 * a == sum([a, a, a])
+    assert a + Guarantee() == a
+    assert a * 0 == Guarantee()
+
+
+@given(plans)
+def test_json_and_pickle_keep_every_event(plan: Guarantee) -> None:
+    assert Guarantee.from_json(plan.to_json()) == plan
+    assert Guarantee.from_json(plan.to_json()).to_json() == plan.to_json()
+    assert pickle.loads(pickle.dumps(plan)) == plan
+
+
+@settings(deadline=None, max_examples=30)
+@given(plans)
+def test_charges_add_up_to_no_less_than_the_charge_of_the_sum(plan: Guarantee) -> None:
+    whole, parts = plan.charge(), [(Guarantee([(e, 1)]).charge(), n) for e, n in plan.events]
+    assert whole.delta <= sum(c.delta * n for c, n in parts)
+    for name in ("epsilon", "rho", "mu2"):
+        pieces = [getattr(c, name) for c, _ in parts]
+        if None in pieces:
+            assert getattr(whole, name) is None
+        else:
+            assert getattr(whole, name) <= sum(p * n for p, (_, n) in zip(pieces, parts, strict=True))
+
+
+def test_nothing_is_free_and_never_shown_as_a_cost() -> None:
+    for free in (
+        pure(1.0) * 0,
+        Guarantee(),
+        pure(0),
+        gaussian(0),
+        threshold(0),
+        poisson(pure(1), 0),
+        zcdp(0),
+    ):
+        assert free == Guarantee()
+        assert free.epsilon() == free.delta(0) == free.rho == free.renyi(2) == 0
+        assert free.posterior(0.3) == pytest.approx((0.3, 0.3))
+        assert repr(free) == "Guarantee(free)"
+        assert free._repr_html_() == "<em>free</em>"
+
+
+def test_a_guarantee_never_changes() -> None:
+    with pytest.raises(AttributeError, match="never changes"):
+        pure(1.0).anything = 1  # type: ignore[attr-defined]
+
+
+def test_it_tells_what_it_holds() -> None:
+    plan = laplace(0.1) * 1000 + gaussian(0.5)
+    assert repr(plan) == "Guarantee(gaussian(mu=0.5) + laplace(epsilon=0.1) x 1,000)"
+    assert "<table>" in plan._repr_html_()
+    assert "delta 1e-6" in plan._repr_html_()
+    many = compose(*(pure(Fraction(i, 100)) for i in range(1, 20)))
+    assert "14 more" in repr(many)
+
+
+@pytest.mark.parametrize("times", [-1, 1.5, True, "2", None])
+def test_repeats_are_whole_numbers(times: object) -> None:
+    with pytest.raises(InvalidInput, match="number of repeats"):
+        pure(1.0) * times  # type: ignore[operator]
+
+
+def test_only_guarantees_add() -> None:
+    with pytest.raises(TypeError):
+        pure(1.0) + 1.0  # type: ignore[operator]
+    with pytest.raises(InvalidInput, match="made of events"):
+        Guarantee([("laplace", 1)])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, "1", None])
+def test_bad_parameters_are_named(bad: object) -> None:
+    for make, name in (
+        (pure, "epsilon"),
+        (zcdp, "rho"),
+        (gaussian, "mu"),
+        (laplace, "epsilon"),
+        (threshold, "delta"),
+    ):
+        with pytest.raises(InvalidInput, match=name):
+            make(bad)  # type: ignore[operator]
+    with pytest.raises(InvalidInput, match="delta"):
+        pure(1.0).epsilon(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="epsilon"):
+        pure(1.0).delta(bad)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="alpha"):
+        pure(1.0).renyi(bad)  # type: ignore[arg-type]
+
+
+def test_moments_and_rho_are_those_of_the_pair() -> None:
+    assert gaussian(1.0).renyi(3.0) == pytest.approx(1.5)
+    assert zcdp(0.1).renyi(3.0) == pytest.approx(0.3)
+    e = 0.7
+    rr = math.log((math.exp(2 * e) + math.exp(-e)) / (1 + math.exp(e)))
+    assert pure(e).renyi(2) == pytest.approx(rr)
+    assert (pure(e) * 3 + gaussian(1)).renyi(2) == pytest.approx(3 * rr + 1)
+    assert gaussian(1.0).rho == 0.5
+    assert zcdp(0.3).rho == 0.3
+    assert (pure(1.0) + threshold(1e-9)).rho == math.inf
+    assert (pure(1.0) + threshold(1e-9)).renyi(2) == math.inf
+    # Sampled, by the binomial sum for order 2: 1 + q^2 (e^(mu^2) - 1).
+    assert poisson(gaussian(1.0), 0.1).renyi(2) == pytest.approx(math.log1p(0.01 * math.expm1(1.0)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "null", "5", "NaN", '{"schema": "x"}', HEAD + '"version": 99, "events": []}']
+)
+def test_what_is_no_guarantee_is_refused_in_a_sentence(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        Guarantee.from_json(text)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"kind": "magic"}',
+        '{"kind": "pure"}',
+        '{"kind": {}, "epsilon": 1}',
+        '{"kind": "pure", "epsilon": "1/0", "count": 1}',
+        '{"kind": "pure", "epsilon": -1, "count": 1}',
+        '{"kind": "pure", "epsilon": 1, "count": -1}',
+        '{"kind": "pure", "epsilon": 1, "count": 1, "more": 1}',
+        "7",
+    ],
+)
+def test_damaged_events_are_refused_in_a_sentence(event: str) -> None:
+    with pytest.raises(InvalidInput):
+        Guarantee.from_json(HEAD + f'"version": 1, "events": [{event}]}}')
+
+
+def test_json_is_plain_and_exact() -> None:
+    text = (laplace(0.1) * 2 + pure(Fraction(1, 3))).to_json()
+    assert text == (
+        '{"events":[{"count":2,"epsilon":0.1,"kind":"laplace"},{"count":1,"epsilon":"1/3","kind":"pure"}],'
+        '"schema":"incrowd.guarantee","version":1}'
+    )
