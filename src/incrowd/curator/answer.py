@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -140,9 +140,18 @@ class Answer:
 
     def __str__(self) -> str:
         table = self.to_arrow(True)
-        lines = ["  ".join(table.column_names)]
-        for row in table.slice(0, 20).to_pylist():
-            lines.append("  ".join(_shown(each) for each in row.values()))
+        rows = [[_shown(each) for each in row.values()] for row in table.slice(0, 20).to_pylist()]
+        widths = [max(len(each) for each in column) for column in zip(table.column_names, *rows, strict=True)]
+        numeric = [not pa.types.is_string(kind) for kind in table.schema.types]
+
+        def line(cells: Sequence[str]) -> str:
+            padded = (
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(cells, widths, numeric, strict=True)
+            )
+            return "  ".join(padded).rstrip()
+
+        lines = [line(table.column_names), *(line(row) for row in rows)]
         if table.num_rows > 20:
             lines.append(f"... {table.num_rows - 20} more rows")
         return "\n".join(lines)

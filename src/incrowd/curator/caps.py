@@ -23,6 +23,8 @@ their groups.
 """
 RATIO_BIAS = 0.02
 """How far cutting all rows of heavy units may move an average, as a share of the span of its values."""
+MOST_SCALED = 3.0
+"""Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
 UNKNOWN_GROUPS = 32
 Use = Literal["sum", "rescaled", "ratio"]
 SPAN = 5
@@ -75,6 +77,8 @@ def choose(
             noise, bias = noise * spread / kept, RATIO_BIAS * (1 - kept / weight)
         elif use == "rescaled":
             noise, bias = noise * weight / kept, KEPT_BIAS * cut
+            if weight > MOST_SCALED * kept:
+                noise = math.inf
         else:
             bias = cut
         errors.append(noise**2 + bias**2)
