@@ -141,6 +141,14 @@ def test_a_mutant_calibrated_to_one_coordinate_is_caught():
     assert smallest_delta(np.outer(p, p), np.outer(q, q), 1.0) <= 1e-3
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 7.5, 40.0])
+@pytest.mark.parametrize("delta", [0.1, 1e-6, 1e-12])
+def test_the_guarantee_as_stated_holds_what_was_asked_for(epsilon, delta):
+    m = Gaussian(epsilon=epsilon, delta=delta, sensitivity=3)
+    assert m.privacy.delta(epsilon) <= delta
+    assert m.privacy.epsilon(delta) <= epsilon * (1 + 1e-9)
+
+
 def test_analytic_beats_the_textbook():
     for epsilon in (0.1, 0.5, 0.99):
         assert Gaussian(epsilon=epsilon, delta=1e-6).scale < textbook_sigma(epsilon, 1e-6)

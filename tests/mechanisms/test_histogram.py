@@ -86,6 +86,8 @@ def test_values_counts_and_edges_give_the_same_shape():
     assert m.release([2, 1, 0]).tolist() == [2, 1, 0]
     assert m.release([], categories=["x"]).tolist() == [0]
     assert m.release([["unhashable"]], categories=["x"]).shape == (1,)
+    assert m.release([(1, "a"), (1, "b"), (1, "a")], categories=[(1, "a"), (1, "b")]).tolist() == [2, 1]
+    assert m.release(np.array([[1, 2], [2, 2]]), categories=[1, 2]).tolist() == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,8 @@ def test_values_counts_and_edges_give_the_same_shape():
         lambda: Histogram(epsilon=1).release([1], categories=[]),
         lambda: Histogram(epsilon=1).release([1], categories=[1, 1]),
         lambda: Histogram(epsilon=1).release([1], categories=5),
+        lambda: Histogram(epsilon=1).release("abc", categories=["a"]),
+        lambda: Histogram(epsilon=1).release(5, categories=[5]),
         lambda: Histogram(epsilon=1).release([1], categories=[[1]]),
         lambda: Histogram(epsilon=1).release([1], edges=[0]),
         lambda: Histogram(epsilon=1).release([1], edges=[1, 0]),

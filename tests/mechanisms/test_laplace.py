@@ -155,6 +155,8 @@ def test_integers_in_integers_out_reals_in_reals_out():
     out = m.release(np.arange(6, dtype=np.int32).reshape(2, 3))
     assert out.dtype == np.int64 and out.shape == (2, 3)
     assert m.release([]).shape == (0,)
+    for kind in (np.int8, np.uint8, np.uint64, np.int64):
+        assert m.release(np.ones(3, dtype=kind)).shape == (3,)
     r = Laplace(epsilon=1.0, sensitivity=0.1, size=2)
     assert type(r.release(0.3)) is float
     assert r.release([0.3, 4]).dtype == np.float64

@@ -200,6 +200,7 @@ def test_outliers_empty_data_and_kinds():
     assert type(m.release([10**17, -(10**17), 3])) is int
     assert Quantile(60.0, low=0, high=10).release([2**62, 2**62, 2**62, 2**62]) == 10
     assert Quantile(60.0, low=0, high=10).release(np.array([2**63] * 5, dtype=np.uint64)) == 10
+    assert Quantile(60.0, low=0, high=1000).release(np.array([7] * 9, dtype=np.int8)) == 7
     r = Quantile(60.0, low=0.0, high=10.0)
     assert type(r.release([1.5] * 9)) is float
     assert r.release([math.inf] * 9) == pytest.approx(10, abs=1e-6)

@@ -135,6 +135,22 @@ def test_choices_follow_the_stated_probabilities(kind, utilities):
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize(
+    "utilities",
+    [
+        [2**62, 2**62 - 1, -(2**62), 2**62 - 3],
+        [1e300, 1e300, -1e300, 0.0],
+        [0.0, -1.999999999, -2.0, -2.000000001, -40.0, -1e9],
+    ],
+)
+def test_coins_in_two_parts_are_the_same_coins(utilities):
+    """Large, far and nearly whole gaps. Fails by chance below 1e-7."""
+    m = PermuteAndFlip(2.0)
+    chosen = [m.release(utilities) for _ in range(4_000)]
+    assert surprise(chosen, m.probabilities(utilities)) > FAILURE
+
+
+@pytest.mark.statistical
 @pytest.mark.parametrize("kind", ALL)
 def test_choices_among_real_utilities_follow_the_stated_probabilities(kind):
     """Fails by chance below 1e-7."""

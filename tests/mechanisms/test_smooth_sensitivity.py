@@ -212,6 +212,7 @@ def test_kinds_and_extremes():
         lambda: order_statistic(["a"], 1, low=0, high=1, beta=1),
         lambda: order_statistic([[1]], 1, low=0, high=1, beta=1),
         lambda: order_statistic([1], 1, low=1, high=1, beta=1),
+        lambda: order_statistic([1], 1, low=-1.7e308, high=1.7e308, beta=1),
         lambda: order_statistic([1], 1, low=0, high=1, beta=0),
     ],
 )

@@ -232,6 +232,11 @@ def _mu_for(epsilon: object, delta: object) -> float:
         raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
     # Both are rounded in the strict direction; `largest_mu` rounds down.
     mu = gdp.largest_mu(float_below(budget), float_below(slack))
+    # The accountant rounds outwards once more; what it will state should not be above what was asked for.
+    for place in range(8):
+        if gaussian(Fraction(mu)).delta(budget) <= slack:
+            break
+        mu *= 1 - 1e-14 * 4**place
     _check_mu(mu, "epsilon")
     return mu
 

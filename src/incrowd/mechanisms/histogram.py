@@ -11,7 +11,7 @@ Conditions: cells are disjoint and fixed without looking at the data (every cell
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,8 +126,10 @@ def count_categories(values: Any, categories: Any) -> NDArray[np.int64]:
         raise InvalidInput("categories must be a list of distinct texts or numbers.") from None
     if not cells or len(cells) != listed:
         raise InvalidInput("categories must be a list of at least one category, each named once.")
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidInput("A histogram with categories takes a list of values, one per unit.")
     counts = np.zeros(listed, dtype=np.int64)
-    for value in np.asarray(values, dtype=object).ravel().tolist():
+    for value in values.ravel().tolist() if isinstance(values, np.ndarray) else values:
         place = cells.get(value) if isinstance(value, Hashable) else None
         if place is not None:
             counts[place] += 1

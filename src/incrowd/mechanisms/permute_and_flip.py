@@ -69,9 +69,12 @@ class PermuteAndFlip(Mechanism):
 
     def release(self, utilities: Any, source: Source | None = None) -> int:
         """The index of the chosen candidate."""
-        gaps = gaps_below_best(candidates(utilities, "PermuteAndFlip"))
-        heads = np.flatnonzero(bernoulli_exp([self.rate * gap for gap in gaps], source=source))
-        return int(heads[uniform(len(heads), source=source)])
+        scores = candidates(utilities, "PermuteAndFlip")
+        left = _survivors(scores, float(self.rate), source)
+        best = Fraction(scores.max().item())
+        rest = [self.rate * (best - Fraction(scores[i].item())) - n for i, n in left]
+        heads = np.flatnonzero(bernoulli_exp(rest, source=source))
+        return left[int(heads[uniform(len(heads), source=source)])][0]
 
     def probabilities(self, utilities: Any) -> NDArray[np.float64]:
         """The probability of each candidate.
@@ -101,6 +104,28 @@ class PermuteAndFlip(Mechanism):
             middle = (low + high) / 2
             low, high = (middle, high) if _chance_of_a_rival(middle, rivals) <= failure else (low, middle)
         return float_above(Fraction(-math.log(low)) / self.rate) * (1 + 1e-9)
+
+
+def _survivors(scores: NDArray[Any], rate: float, source: Source | None) -> list[tuple[int, int]]:
+    """The candidates that pass a first coin exp(-n), each with its n, a whole number at most rate * gap.
+
+    A coin exp(-x) is a coin exp(-n) and then one exp(-(x - n)). Whole exponents are few, so the first coins
+    are tossed many at a time, and what survives them is a handful, for which x - n is worked out exactly.
+    """
+    if scores.dtype.kind == "f":
+        gaps = scores.max() - scores
+    else:  # exact modulo 2^64, where the difference lies
+        whole_scores = scores.astype(np.uint64)
+        gaps = (whole_scores[scores.argmax()] - whole_scores).astype(np.float64)
+    with np.errstate(over="ignore"):
+        # Rounded down by far more than the errors of these few operations.
+        floors = np.minimum(gaps * rate * (1 - 1e-9), 500.0).astype(np.int64)
+    left: list[tuple[int, int]] = []
+    for n in np.unique(floors).tolist():
+        places = np.flatnonzero(floors == n)
+        kept = np.asarray(bernoulli_exp(n, size=places.size, source=source))
+        left += [(place, n) for place in places[kept].tolist()]
+    return left
 
 
 def _products_of_others(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -246,11 +246,12 @@ class InterquartileRange(Mechanism):
     def release(self, value: Any, source: Source | None = None) -> tuple[float, float] | None:
         """An interval that holds the interquartile range of a list of numbers, or None."""
         try:
-            ordered = np.sort(np.asarray(value, dtype=np.float64))
+            # Clamped so that no difference overflows; each record by itself, which is free.
+            ordered = np.sort(np.clip(np.asarray(value, dtype=np.float64), -(2.0**1000), 2.0**1000))
         except (ValueError, TypeError):
             raise InvalidInput("InterquartileRange takes one list of numbers.") from None
-        if ordered.ndim != 1 or not np.isfinite(ordered).all():
-            raise InvalidInput("InterquartileRange takes one list of finite numbers.")
+        if ordered.ndim != 1 or np.isnan(ordered).any():
+            raise InvalidInput("InterquartileRange takes one list of numbers, none of them NaN.")
         if ordered.size < 4:
             raise InvalidInput("InterquartileRange needs at least 4 numbers.")
         for shifted in (False, True):

@@ -73,8 +73,9 @@ class Interval:
                 array = np.clip(array.astype(np.float64), *ends)
                 return np.clip(self.grid.floor(array), self.low, self.high)
         elif array.dtype.kind in "iu" and array.size and self.grid.exponent <= 0:
-            if array.dtype.kind == "u":
-                array = np.minimum(array, np.uint64(LIMIT)).astype(np.int64)
+            if array.dtype == np.uint64:
+                array = np.minimum(array, np.uint64(LIMIT))
+            array = array.astype(np.int64)
             # Clamped before scaling, so that an outlier cannot be too large for the grid.
             shift = -self.grid.exponent
             array = np.clip(array, -(-self.low >> shift) - 1, (self.high >> shift) + 1)

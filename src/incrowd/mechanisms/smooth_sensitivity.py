@@ -166,6 +166,8 @@ def order_statistic(
     if whole(rank, "rank") > array.size:
         raise InvalidInput(f"rank must be at most the number of values, not {rank}.")
     ends = float(least), float(most)
+    if not 0 < ends[1] - ends[0] < math.inf:
+        raise InvalidInput("low and high of an order statistic must be apart by a finite distance.")
     ordered = np.concatenate(([ends[0]], np.sort(np.clip(array, *ends)), [ends[1]]))
     log_bound = _log_smooth(ordered, rank, speed)
     # A floor that does not depend on the data keeps the bound smooth, and above zero where all values agree.
