@@ -126,6 +126,12 @@ class SmoothSensitivity(Mechanism):
         clamped = max(-LIMIT, min(LIMIT, steps))  # post-processing
         return self.grid.values(np.asarray(clamped, dtype=np.int64))
 
+    def release_rank(
+        self, values: Any, rank: int, *, low: Number, high: Number, source: Source | None = None
+    ) -> Any:
+        """A private order statistic, with the bound that is smooth enough for this mechanism."""
+        return self.release(order_statistic(values, rank, low=low, high=high, beta=self.beta), source)
+
     def distribution(self, outcome: Any, value: Any) -> Any:
         """P(released <= outcome) for (value, smooth bound), in float64."""
         centre, width = self._read(value)
