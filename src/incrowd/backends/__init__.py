@@ -4,4 +4,13 @@ from incrowd.backends.backend import Backend, Progress
 from incrowd.backends.duckdb import DuckDB, frame_types
 from incrowd.backends.statement import Part, Statement, census_statement, release_statement
 
-__all__ = ["Backend", "DuckDB", "Part", "Progress", "Statement", "census_statement", "frame_types", "release_statement"]
+__all__ = [
+    "Backend",
+    "DuckDB",
+    "Part",
+    "Progress",
+    "Statement",
+    "census_statement",
+    "frame_types",
+    "release_statement",
+]

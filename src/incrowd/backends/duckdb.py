@@ -19,7 +19,15 @@ from incrowd.backends.backend import Progress
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 
-_TYPES = {"integer": "BIGINT", "float": "DOUBLE", "decimal": "DECIMAL(38, 9)", "text": "VARCHAR", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP"}
+_TYPES = {
+    "integer": "BIGINT",
+    "float": "DOUBLE",
+    "decimal": "DECIMAL(38, 9)",
+    "text": "VARCHAR",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+}
 
 
 def _quoted(name: str) -> str:
@@ -51,13 +59,18 @@ class DuckDB:
     def _define(self, name: str, attached: dict[str, str]) -> None:
         table = self._catalog.tables[name]
         origin = self._origin(name, attached)
-        found = {each[0]: each[1] for each in self._connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()}
+        found = {
+            each[0]: each[1]
+            for each in self._connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()
+        }
         folded = {each.casefold(): each for each in found}
         picked = []
         for column, declared in table.columns.items():
             there = folded.get(column.casefold())
             if there is None:
-                raise CatalogError(f"tables.{name}.columns.{column}: the source has no such column; it has {', '.join(found)}.")
+                raise CatalogError(
+                    f"tables.{name}.columns.{column}: the source has no such column; it has {', '.join(found)}."
+                )
             source = _quoted(there)
             if declared.type == "timestamp" and "WITH TIME ZONE" in found[there]:
                 source = f"({source} AT TIME ZONE 'UTC')"
@@ -87,7 +100,9 @@ class DuckDB:
             parts = (table.table or name).split(".")
             return ".".join([attached[path], *(_quoted(part) for part in parts)])
         if source.kind == "url":
-            raise CatalogError(f"tables.{name}: DuckDB reads files and frames; no engine for {str(source.url).split(':')[0]} is installed.")
+            raise CatalogError(
+                f"tables.{name}: DuckDB reads files and frames; no engine for {str(source.url).split(':')[0]} is installed."
+            )
         listed = ", ".join(_text(path) for path in self._catalog.files(name))
         if source.kind == "parquet":
             return f"read_parquet([{listed}], union_by_name = true)"
@@ -96,7 +111,10 @@ class DuckDB:
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
-        return {each[0]: each[1] for each in self._connection.execute(f"DESCRIBE SELECT * FROM {_quoted(table)}").fetchall()}
+        return {
+            each[0]: each[1]
+            for each in self._connection.execute(f"DESCRIBE SELECT * FROM {_quoted(table)}").fetchall()
+        }
 
     def version(self, tables: Iterable[str]) -> str:
         """File names, sizes and times of change; a digest of the contents for frames."""
@@ -123,7 +141,9 @@ class DuckDB:
                 return _watched(self._connection, sql, progress)
             except duckdb.Error as error:
                 # The engine's own words may hold values of rows.
-                raise BackendError(f"The database could not finish the question ({type(error).__name__}).") from None
+                raise BackendError(
+                    f"The database could not finish the question ({type(error).__name__})."
+                ) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -164,13 +184,18 @@ def _arrow(frame: Any, name: str) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     if isinstance(frame, Mapping):
         return pa.table(dict(frame))
-    raise CatalogError(f"tables.{name}: expected a data frame (pandas, polars or Arrow), not {type(frame).__name__}.")
+    raise CatalogError(
+        f"tables.{name}: expected a data frame (pandas, polars or Arrow), not {type(frame).__name__}."
+    )
 
 
 def frame_types(frame: Any, name: str) -> dict[str, str]:
     """The column types of a frame."""
     schema = _arrow(frame, name).schema
-    return {field.name: str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type) for field in schema}
+    return {
+        field.name: str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        for field in schema
+    }
 
 
 def _frame_digest(table: pa.Table) -> str:

@@ -8,4 +8,15 @@ from incrowd.query.planner import Contribution, bound
 from incrowd.query.sql import Question, parse
 from incrowd.query.typed import Field
 
-__all__ = ["Aggregate", "Contribution", "Field", "Key", "Leaf", "Measure", "Plan", "Question", "bound", "parse"]
+__all__ = [
+    "Aggregate",
+    "Contribution",
+    "Field",
+    "Key",
+    "Leaf",
+    "Measure",
+    "Plan",
+    "Question",
+    "bound",
+    "parse",
+]

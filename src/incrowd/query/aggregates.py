@@ -16,30 +16,66 @@ so that a heavy unit's sum and count shrink alike and the ratio stays an average
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.expressions import as_float, condition, total
+from incrowd.query.combining import as_float
+from incrowd.query.expressions import condition, total
 from incrowd.query.per_unit import clamped
-from incrowd.query.plan import Aggregate, Level, Measure, Weighing
+from incrowd.query.plan import MOST_BOUND, Aggregate, Level, Measure
+from incrowd.query.ranks import cells_of, note_of, ranks_of
 from incrowd.query.relations import Sources
-from incrowd.query.sql import DIALECT, NAMED, number
-from incrowd.query.typed import Typed, real
+from incrowd.query.sql import DIALECT, NAMED
+from incrowd.query.typed import Typed, double, said
 
-BUCKETS = 4096
-EXTREME = 0.01
-"""MIN and MAX are answered as this quantile and its mirror image."""
-_SPREAD = {
+Bounds = tuple[float, float]
+Made = dict[str, Any]
+_SPREAD: dict[type[exp.Expr], tuple[bool, bool]] = {
     exp.Variance: (True, False),
     exp.VariancePop: (False, False),
     exp.Stddev: (True, True),
     exp.StddevSamp: (True, True),
     exp.StddevPop: (False, True),
 }
-_ORDER = (exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile, exp.ApproxQuantile, exp.Min, exp.Max)
+_ORDER = (
+    exp.Median,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+    exp.Quantile,
+    exp.ApproxQuantile,
+    exp.Min,
+    exp.Max,
+)
+_READ = {"this", "expression", "quantile", "big_int", "expressions"}
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A number to be aggregated: its facts, the condition under which it is there, its bounds."""
+
+    typed: Typed
+    present: exp.Expr | None
+    low: float
+    high: float
+    tested: bool = False
+    checked: bool = False
+
+    @property
+    def whole(self) -> bool:
+        return self.typed.kind == "integer"
+
+    @property
+    def centre(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def shifted(self) -> exp.Expr:
+        """The clamped value less the centre of its bounds."""
+        inside = clamped(self.typed.but(low=self.low, high=self.high))
+        return exp.paren(exp.Sub(this=exp.paren(inside), expression=double(self.centre)))
 
 
 @dataclass
@@ -47,214 +83,275 @@ class Aggregates:
     """Collects the measures and columns of one leaf; the same measure is asked for once."""
 
     below: Sources
-    keys: tuple[exp.Expression, ...]
+    keys: tuple[exp.Expr, ...]
     rows_cap: float | None
     max_groups: float | None
     measures: dict[str, Measure] = field(default_factory=dict)
     columns: dict[str, Aggregate] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
 
-    def column(self, node: exp.Expression) -> str:
+    def column(self, node: exp.Expr) -> str:
         """The released column for an aggregate node."""
         named = (node.this if isinstance(node, exp.Filter) else node).meta.get(NAMED)
         text = f"{node.sql(DIALECT)} {named or ''}"
         if text not in self.columns:
-            made = self._make(node)
-            self.columns[text] = Aggregate(f"a{len(self.columns)}", **made)
+            self.columns[text] = Aggregate(f"a{len(self.columns)}", **self._make(node))
         return self.columns[text].name
 
-    def _make(self, node: exp.Expression) -> dict[str, Any]:
-        test: Typed | None = None
-        label = _label(node)
+    def _make(self, node: exp.Expr) -> Made:
+        test: exp.Expr | None = None
+        label = said(node)
         if isinstance(node, exp.Filter):
-            test = condition(node.expression.this, self.below.lookup, "FILTER")
+            test = condition(node.expression.this, self.below.lookup, "FILTER").sql
             node = node.this
         if isinstance(node, exp.WithinGroup):
-            ordered = node.expression.expressions
-            if len(ordered) != 1 or ordered[0].args.get("desc"):
-                raise QueryError(f"{label} needs WITHIN GROUP (ORDER BY one column).")
-            node = type(node.this)(this=ordered[0].this, expression=node.this.this)
-        named: dict[str, tuple[float, float]] = node.meta.get(NAMED, {})
-        if isinstance(node, exp.CountIf):
-            both = condition(node.this, self.below.lookup, "COUNT_IF")
-            return self._count(label, self._both(test, both.sql))
+            node = _ranked(node, label)
+        named: dict[str, Bounds] = node.meta.get(NAMED, {})
+        if any(value for key, value in node.args.items() if key not in _READ):
+            raise QueryError(f"{label} has an option that is not understood; leave it out.")
+        if node.expressions:
+            raise QueryError(f"{label} takes one column here; LEAST and GREATEST compare several.")
+        if isinstance(node, exp.CountIf) and not named:
+            counted = condition(node.this, self.below.lookup, "COUNT_IF").sql
+            return self._count(label, _both(test, counted))
         if isinstance(node, exp.Count):
-            return self._counted(node, label, test)
+            return self._counted(node, label, test, named)
         if isinstance(node, exp.Sum):
             return self._sum(node, label, test, named)
         if isinstance(node, exp.Avg):
-            value, present, low, high = self._value(node.this, "AVG", test, named)
-            centre = (low + high) / 2
-            s = self._add("row", "rows", present, value.sql, low, high, centre, value.kind == "integer", f"the centred sum of {label}")
-            return {"kind": "avg", "label": label, "measures": (s, self._number(present, label))}
+            value = self._value(node.this, "AVG", test, named)
+            measures = (self._centred(value, label), self._number(value.present, label))
+            return {"kind": "avg", "label": label, "measures": measures}
         if type(node) in _SPREAD:
             return self._spread(node, label, test, named)
         if isinstance(node, exp.CovarPop | exp.CovarSamp | exp.Corr):
             return self._together(node, label, test, named)
         if isinstance(node, _ORDER):
             return self._quantile(node, label, test, named)
-        raise QueryError(f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, MEDIAN, quantiles, MIN, MAX, COVAR or CORR.")
+        raise QueryError(
+            f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, MEDIAN, quantiles, "
+            "MIN, MAX, COVAR or CORR."
+        )
 
-    def _counted(self, node: exp.Expression, label: str, test: Typed | None) -> dict[str, Any]:
+    def _counted(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
         inner = node.this
         if isinstance(inner, exp.Distinct):
-            wanted = {each.sql(DIALECT) for each in inner.expressions}
-            units = [each.sql(DIALECT) for each in self.below.units or ()]
-            if not units or wanted != set(units):
-                raise QueryError(
-                    f"{label} can only count the protected unit; to count other values, group by them "
-                    "and count the groups of the result."
-                )
-            n = self._add("pair", "own", None if test is None else test.sql, None, 0, 1, 0, True, label, self._groups_cap())
-            return {"kind": "count", "label": label, "measures": (n,), "whole": True}
-        if inner is None or isinstance(inner, exp.Star | exp.Literal):
-            return self._count(label, None if test is None else test.sql)
-        counted = total(inner, self.below.lookup)
-        present = exp.Not(this=exp.Is(this=exp.paren(counted.sql), expression=exp.null())) if counted.nullable else None
-        return self._count(label, self._both(test, present))
-
-    def _both(self, test: Typed | None, other: exp.Expression | None) -> exp.Expression | None:
-        if test is None or other is None:
-            return other if test is None else test.sql
-        return exp.And(this=exp.paren(test.sql), expression=exp.paren(other))
-
-    def _count(self, label: str, present: exp.Expression | None) -> dict[str, Any]:
-        return {"kind": "count", "label": label, "measures": (self._number(present, label),), "whole": True}
-
-    def _number(self, present: exp.Expression | None, label: str) -> str:
-        return self._add("row", "rows", present, None, 0, 1, 0, True, f"the number of rows of {label}")
-
-    def _groups_cap(self) -> float | None:
-        return 1.0 if not self.keys else self.max_groups
-
-    def _sum(self, node: exp.Expression, label: str, test: Typed | None, named: dict[str, tuple[float, float]]) -> dict[str, Any]:
-        pair = named.get("contribution_bounds_per_group")
-        if pair is not None and self.below.units:
-            value = as_float(total(node.this, self.below.lookup), "SUM")
-            present = None if test is None else test.sql
-            groups = self._groups_cap()
-            cap = None if groups is None else groups * max(abs(pair[0]), abs(pair[1]), 1e-300)
-            name = self._add("pair", "own", present, value.sql, pair[0], pair[1], 0, value.kind == "integer", label, cap)
-            return {"kind": "sum", "label": label, "measures": (name,), "whole": value.kind == "integer"}
-        value, present, low, high = self._value(node.this, "SUM", test, named)
-        cap = None
-        limit = max(abs(low), abs(high))
-        if self.below.units == ():
-            cap = limit
-        elif isinstance(node.this, exp.Column):
-            cap = self.below.items[node.this.table].fields[node.this.name].contribution
-        if cap is None and self.rows_cap is not None:
-            cap = self.rows_cap * limit
-        name = self._add("row", "own", present, value.sql, low, high, 0, value.kind == "integer", label, cap)
-        return {"kind": "sum", "label": label, "measures": (name,), "whole": value.kind == "integer"}
-
-    def _spread(self, node: exp.Expression, label: str, test: Typed | None, named: dict[str, tuple[float, float]]) -> dict[str, Any]:
-        value, present, low, high = self._value(node.this, type(node).__name__.upper(), test, named)
-        s, q = self._moments(value, present, low, high, label)
-        sample, root = _SPREAD[type(node)]
-        return {"kind": "var", "label": label, "measures": (s, q, self._number(present, label)), "sample": sample, "root": root}
-
-    def _moments(self, value: Typed, present: exp.Expression | None, low: float, high: float, label: str) -> tuple[str, str]:
-        centre, half = (low + high) / 2, (high - low) / 2
-        s = self._add("row", "rows", present, value.sql, low, high, centre, value.kind == "integer", f"the centred sum of {label}")
-        shifted = exp.Sub(this=exp.paren(clamped(value.but(low=low, high=high))), expression=real(centre))
-        square = exp.Mul(this=exp.paren(shifted), expression=exp.paren(shifted.copy()))
-        q = self._add("row", "rows", present, square, 0, half**2, half**2 / 2, False, f"the sum of squares of {label}")
-        return s, q
-
-    def _together(self, node: exp.Expression, label: str, test: Typed | None, named: dict[str, tuple[float, float]]) -> dict[str, Any]:
+            if named:
+                raise QueryError(f"{label} counts each unit once and takes no bounds; leave them out.")
+            return self._units(inner, label, test)
+        present = test
+        if inner is not None and not isinstance(inner, exp.Star):
+            counted = total(inner, self.below.lookup)
+            if counted.nullable:
+                there = exp.Not(this=exp.Is(this=exp.paren(counted.sql), expression=exp.null()))
+                present = _both(test, there)
         if named:
-            raise QueryError(f"{label} takes no contribution bounds; declare bounds for both columns or use LEAST and GREATEST.")
-        parts = [self._value(each, "COVAR", None, {}) for each in (node.this, node.expression)]
-        conditions = [each for _, each, _, _ in parts if each is not None] + ([test.sql] if test else [])
-        present = exp.and_(*conditions) if conditions else None
-        shifted = [
-            exp.paren(exp.Sub(this=exp.paren(clamped(v.but(low=lo, high=hi))), expression=real((lo + hi) / 2))) for v, _, lo, hi in parts
+            return self._counted_per_group(label, present, named)
+        return self._count(label, present)
+
+    def _units(self, inner: exp.Distinct, label: str, test: exp.Expr | None) -> Made:
+        """COUNT(DISTINCT unit): the unit's columns, those of them that are group keys left out at will."""
+        asked = inner.expressions
+        if len(asked) == 1 and isinstance(asked[0], exp.Tuple):
+            asked = asked[0].expressions
+        columns = [each for each in asked if isinstance(each, exp.Column)]
+        parts = {self.below.field(each).unit for each in columns}
+        keys = {self.below.field(each).unit for each in self.keys if isinstance(each, exp.Column)}
+        wanted = set(self.below.parts)
+        if len(columns) != len(asked) or "" in parts or "column" not in parts or not wanted <= parts | keys:
+            raise QueryError(
+                f"{label} can only count the protected unit; to count other values, group by them and count the "
+                "groups of the result."
+            )
+        made = Measure("", "pair", "own", test, None, 0, 1, label=label)
+        return {"kind": "count", "label": label, "measures": (self._add(made, self._groups),), "whole": True}
+
+    def _count(self, label: str, present: exp.Expr | None) -> Made:
+        measures = (self._number(present, label),)
+        return {"kind": "count", "label": label, "measures": measures, "whole": True}
+
+    def _counted_per_group(self, label: str, present: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+        """COUNT with bounds per group: a sum of ones whose total per unit and group is clamped."""
+        bounds = named.get("contribution_bounds_per_group")
+        if bounds is None:
+            raise QueryError(f"{label} counts each row once; bound it with contribution_bounds_per_group.")
+        one = Typed(double(1.0), "integer", 1, 1, False)
+        name = self._bounded_sum(_Value(one, present, *bounds), label)
+        return {"kind": "sum", "label": label, "measures": (name,), "whole": True}
+
+    def _number(self, present: exp.Expr | None, label: str) -> str:
+        made = Measure("", "row", "rows", present, None, 0, 1, label=f"the number of rows of {label}")
+        return self._add(made, self._rows)
+
+    @property
+    def _groups(self) -> float | None:
+        """In how many groups one unit may be."""
+        return 1.0 if not self.keys or self.below.single else self.max_groups
+
+    @property
+    def _rows(self) -> float | None:
+        """For how many rows one unit may count."""
+        return 1.0 if self.below.single else self.rows_cap
+
+    def _sum(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+        per_group = "contribution_bounds_per_group" in named
+        value = self._value(node.this, "SUM", test, named)
+        # What is not there adds nothing: no condition but the question's own is needed.
+        value = replace(value, present=test)
+        if per_group:
+            name = self._bounded_sum(value, label)
+            return {"kind": "sum", "label": label, "measures": (name,), "whole": value.whole}
+        cap = None
+        limit = max(abs(value.low), abs(value.high))
+        if isinstance(node.this, exp.Column) and not self.below.single:
+            cap = self.below.field(node.this).contribution
+        if cap is None and self._rows is not None:
+            cap = self._rows * limit
+        made = Measure("", "row", "own", test, value.typed.sql, value.low, value.high, label=label)
+        name = self._add(replace(made, whole=value.whole), cap)
+        return {"kind": "sum", "label": label, "measures": (name,), "whole": value.whole}
+
+    def _bounded_sum(self, value: _Value, label: str) -> str:
+        """A sum whose total per unit and group is clamped into the bounds."""
+        level: Level = "row" if self.below.single else "pair"
+        limit = max(abs(value.low), abs(value.high))
+        cap = None if self._groups is None else self._groups * limit
+        made = Measure(
+            "",
+            level,
+            "own",
+            value.present,
+            value.typed.sql,
+            value.low,
+            value.high,
+            whole=value.whole,
+            label=label,
+        )
+        return self._add(made, cap)
+
+    def _centred(self, value: _Value, label: str) -> str:
+        made = Measure(
+            "",
+            "row",
+            "rows",
+            value.present,
+            value.typed.sql,
+            value.low,
+            value.high,
+            value.centre,
+            value.whole,
+            label=f"the centred sum of {label}",
+            tested=value.tested,
+            absent_if_null=value.checked,
+        )
+        return self._add(made, self._rows)
+
+    def _squares(self, value: _Value, label: str) -> str:
+        most = ((value.high - value.low) / 2) ** 2
+        square = exp.Mul(this=value.shifted, expression=value.shifted)
+        said_so = f"the sum of squares of {label}"
+        made = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=said_so)
+        made = replace(made, tested=value.tested, absent_if_null=value.checked)
+        return self._add(made, self._rows)
+
+    def _spread(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+        value = self._value(node.this, label.partition("(")[0], test, named)
+        sample, root = _SPREAD[type(node)]
+        parts = (
+            self._centred(value, label),
+            self._squares(value, label),
+            self._number(value.present, label),
+        )
+        return {"kind": "var", "label": label, "measures": parts, "sample": sample, "root": root}
+
+    def _together(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+        if named:
+            raise QueryError(
+                f"{label} takes no contribution bounds; declare bounds for both columns or use LEAST and GREATEST."
+            )
+        parts = [
+            self._value(each, label.partition("(")[0], None, {}) for each in (node.this, node.expression)
         ]
-        bound = (parts[0][3] - parts[0][2]) * (parts[1][3] - parts[1][2]) / 4
-        product = exp.Mul(this=shifted[0], expression=shifted[1])
-        sums = [
-            self._add("row", "rows", present, v.sql, lo, hi, (lo + hi) / 2, v.kind == "integer", f"a centred sum of {label}")
-            for v, _, lo, hi in parts
-        ]
-        cross = self._add("row", "rows", present, product, -bound, bound, 0, False, f"the sum of products of {label}")
+        # A row counts where both are there.
+        present = _both(_both(parts[0].present, parts[1].present), test)
+        one, two = (replace(each, present=present, tested=True) for each in parts)
+        most = (one.high - one.low) * (two.high - two.low) / 4
+        product = exp.Mul(this=one.shifted, expression=two.shifted)
+        sums = tuple(self._centred(each, label) for each in (one, two))
+        said_so = f"the sum of products of {label}"
+        made = Measure("", "row", "rows", present, product, -most, most, 0, False, label=said_so)
+        cross = self._add(made, self._rows)
         n = self._number(present, label)
         if isinstance(node, exp.Corr):
-            squares = []
-            for (value, _, low, high) in parts:
-                squares.append(self._moments(value, present, low, high, label)[1])
+            squares = tuple(self._squares(each, label) for each in (one, two))
             return {"kind": "corr", "label": label, "measures": (*sums, *squares, cross, n)}
-        return {"kind": "covar", "label": label, "measures": (*sums, cross, n), "sample": isinstance(node, exp.CovarSamp)}
+        sample = isinstance(node, exp.CovarSamp)
+        return {"kind": "covar", "label": label, "measures": (*sums, cross, n), "sample": sample}
 
-    def _quantile(self, node: exp.Expression, label: str, test: Typed | None, named: dict[str, tuple[float, float]]) -> dict[str, Any]:
-        value, present, low, high = self._value(node.this, label.split("(")[0], test, named)
-        note = ""
-        if isinstance(node, exp.Median):
-            ranks = [0.5]
-        elif isinstance(node, exp.Min | exp.Max):
-            if node.expressions:
-                raise QueryError(f"{label} of several columns is LEAST or GREATEST here.")
-            ranks = [EXTREME if isinstance(node, exp.Min) else 1 - EXTREME]
-            share = f"{EXTREME:.0%}"
-            note = f"{label} is answered as the value that {share} of the rows lie {'below' if isinstance(node, exp.Min) else 'above'}: one person alone decides the true one."
-        else:
-            given = node.args.get("quantile") or node.expression
-            listed = given.expressions if isinstance(given, exp.Array | exp.Tuple) else [given]
-            ranks = [rank for rank in (number(each) for each in listed) if rank is not None and 0 <= rank <= 1]
-            if not ranks or len(ranks) != len(listed):
-                raise QueryError(f"{label} needs constant ranks between 0 and 1.")
-        if isinstance(node.args.get("quantile") or node.args.get("expression"), exp.Array):
-            raise QueryError(f"Write one {label.split('(')[0]} for each rank, such as QUANTILE(x, 0.25), QUANTILE(x, 0.75): together they cost as one.")
-        whole = value.kind == "integer"
-        if high <= low:
-            high = low + 1 if whole else low + max(abs(low), 1.0) * 1e-9
-        cells = int(high - low) + 1 if whole and high - low < BUCKETS else BUCKETS
-        top = high + 1 if whole and cells == int(high - low) + 1 else high
-        name = self._add("row", "rows", present, value.sql, low, top, 0, whole, f"the histogram of {label}", buckets=cells)
-        return {"kind": "quantile", "label": label, "measures": (name,), "quantiles": tuple(ranks), "whole": whole, "note": note}
+    def _quantile(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+        ranks = ranks_of(node, label)
+        value = self._value(node.this, label.partition("(")[0], test, named)
+        low, high, cells = cells_of(value.low, value.high, value.whole)
+        said_so = f"the histogram of {label}"
+        made = Measure(
+            "", "row", "rows", value.present, value.typed.sql, low, high, 0, value.whole, None, said_so, cells
+        )
+        made = replace(made, tested=value.tested, absent_if_null=value.checked)
+        return {
+            "kind": "quantile",
+            "label": label,
+            "measures": (self._add(made, self._rows),),
+            "quantiles": ranks,
+            "whole": value.whole,
+            "note": note_of(node, label),
+        }
 
-    def _value(self, node: exp.Expression, function: str, test: Typed | None, named: dict[str, tuple[float, float]]) -> tuple[Typed, exp.Expression | None, float, float]:
+    def _value(
+        self, node: exp.Expr, function: str, test: exp.Expr | None, named: dict[str, Bounds]
+    ) -> _Value:
         """A number, the condition under which it is there, and its bounds."""
         if isinstance(node, exp.Distinct):
-            raise QueryError(f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there.")
+            raise QueryError(
+                f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there."
+            )
         typed = as_float(total(node, self.below.lookup), function)
         bounds = next(iter(named.values()), None)
         low, high = bounds if bounds is not None else (typed.low, typed.high)
         if low is None or high is None:
             named_column = node.find(exp.Column)
-            column = named_column.name if named_column is not None else node.sql(DIALECT)
+            column = named_column.name if named_column is not None else said(node)
             raise QueryError(
                 f"{function} needs bounds for {column}: ask the owner to declare them, or write "
-                f"{function}({node.name or column}, contribution_bounds_per_row => (low, high)), or LEAST and GREATEST around it."
+                f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and GREATEST around it."
             )
-        there: exp.Expression | None = None
+        if max(abs(low), abs(high)) > MOST_BOUND:
+            raise QueryError(f"The bounds of {said(node)} are too wide for {function}; narrow them.")
+        there: exp.Expr | None = None
         if typed.nullable or typed.kind == "float":
             # NaN is no number: it is left out, like NULL. Engines order it above infinity.
-            there = exp.LTE(this=exp.paren(typed.sql.copy()), expression=exp.cast(exp.Literal.string("Infinity"), "DOUBLE"))
-        return typed, self._both(test, there), float(low), float(high)
+            there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
+        present = _both(test, there)
+        return _Value(typed, present, float(low), float(high), test is not None, there is not None)
 
-    def _add(
-        self, level: Level, weighing: Weighing, present: exp.Expression | None, value: exp.Expression | None, low: float, high: float,
-        centre: float, whole: bool, label: str, cap: float | None = None, buckets: int = 0,
-    ) -> str:
-        if cap is None and level == "row" and weighing == "rows":
-            cap = 1.0 if self.below.units == () else self.rows_cap
-        made = Measure("", level, weighing, present, value, low, high, centre, whole, None, label, buckets)
-        made = made if cap is None else made.capped(cap)
+    def _add(self, made: Measure, cap: float | None) -> str:
+        """The name of a measure, which is made once."""
+        capped = made if cap is None else made.capped(cap)
         for name, each in self.measures.items():
-            if (each.weigh_key, each.value, each.low, each.high, each.centre, each.buckets, each.cap, each.present) == (
-                made.weigh_key, made.value, made.low, made.high, made.centre, made.buckets, made.cap, made.present,
-            ):
+            if replace(each, name="", label="") == replace(capped, label=""):
                 return name
         name = f"m{len(self.measures)}"
-        self.measures[name] = Measure(name, level, weighing, present, value, made.low, made.high, centre, whole, made.cap, label, buckets)
+        self.measures[name] = replace(capped, name=name)
         return name
 
 
-def _label(node: exp.Expression) -> str:
-    """The aggregate as the user would write it."""
-    shown = node.copy()
-    for column in shown.find_all(exp.Column):
-        column.set("table", None)
-        column.this.set("quoted", False)
-    return shown.sql(DIALECT)
+def _both(one: exp.Expr | None, two: exp.Expr | None) -> exp.Expr | None:
+    if one is None or two is None or one == two:
+        return one if two is None else two
+    return exp.And(this=exp.paren(one.copy()), expression=exp.paren(two.copy()))
+
+
+def _ranked(node: exp.WithinGroup, label: str) -> exp.Expr:
+    """PERCENTILE_CONT(rank) WITHIN GROUP (ORDER BY x) as a function of x and the rank."""
+    ordered = node.expression.expressions
+    if len(ordered) != 1 or ordered[0].args.get("desc") or not isinstance(node.this, _ORDER):
+        raise QueryError(f"{label} needs a rank, and WITHIN GROUP (ORDER BY one column).")
+    return type(node.this)(this=ordered[0].this, expression=node.this.this)

@@ -2,10 +2,11 @@
 
 An error that depends on a row is a leak, so every construct is on a list with its never-raising version:
 casts become TRY_CAST, divisions by zero NULL, numbers are computed in float64 (which overflows to infinity,
-not to an error), logarithms and roots of wrong arguments NULL. What is not on the list is refused. The same
-walk derives kind, range and possible values (`Typed`).
+not to an error), logarithms and roots of wrong arguments NULL. What is not on the list is refused, and so is
+anything the parser attached to a listed construct that is not understood. The same walk derives kind, range and
+possible values (`Typed`).
 
-Everything here is a function of one row, so it moves no more than that row's unit.
+Everything here is a function of one row (and of public tables), so it moves no more than that row's unit.
 """
 
 from __future__ import annotations
@@ -17,79 +18,109 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.functions import FUNCTIONS
-from incrowd.query.sql import DIALECT, number
-from incrowd.query.typed import NUMBERS, TIMES, Kind, Lookup, Typed
+from incrowd.query.combining import as_float, comparable, truth, unite
+from incrowd.query.functions import FUNCTIONS, by_name
+from incrowd.query.sql import number
+from incrowd.query.typed import NUMBERS, Kind, Lookup, Typed, double, said
 
+LISTED = "incrowd_listed"
+"""Metadata of x IN (SELECT ...): the checked sub-query over public tables, and the facts of its column."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
-_CASTS: dict[exp.DataType.Type, tuple[Kind, str]] = {
-    **{
-        each: ("integer", "BIGINT")
-        for each in (
-            exp.DataType.Type.INT,
-            exp.DataType.Type.BIGINT,
-            exp.DataType.Type.SMALLINT,
-            exp.DataType.Type.TINYINT,
-        )
-    },
-    **{
-        each: ("float", "DOUBLE")
-        for each in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.DECIMAL)
-    },
-    **{each: ("text", "TEXT") for each in (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR)},
-    exp.DataType.Type.BOOLEAN: ("boolean", "BOOLEAN"),
-    exp.DataType.Type.DATE: ("date", "DATE"),
-    exp.DataType.Type.TIMESTAMP: ("timestamp", "TIMESTAMP"),
+_Type = exp.DataType.Type
+_CASTS: dict[object, tuple[Kind, str]] = {
+    **dict.fromkeys((_Type.INT, _Type.BIGINT, _Type.SMALLINT, _Type.TINYINT), ("integer", "BIGINT")),
+    **dict.fromkeys((_Type.DOUBLE, _Type.FLOAT), ("float", "DOUBLE")),
+    **dict.fromkeys((_Type.TEXT, _Type.VARCHAR), ("text", "TEXT")),
+    **dict.fromkeys((_Type.TIMESTAMP, _Type.TIMESTAMPNTZ), ("timestamp", "TIMESTAMP")),
+    _Type.BOOLEAN: ("boolean", "BOOLEAN"),
+    _Type.DATE: ("date", "DATE"),
+}
+# What the parser attaches to nodes without changing what they mean over one row.
+_HARMLESS = {
+    "safe",
+    "typed",
+    "coalesce",
+    "ignore_nulls",
+    "big_int",
+    "date_part_boundary",
+    "kind",
+    "unit",
+    "zone",
 }
 
 
-def total(node: exp.Expression, lookup: Lookup) -> Typed:
+def total(node: exp.Expr, lookup: Lookup) -> Typed:
     """`node` in total form, with what is known of it."""
+    found = _total(node, lookup)
+    return found if found.said else found.but(said=said(node))
+
+
+def _total(node: exp.Expr, lookup: Lookup) -> Typed:
     handler = _HANDLERS.get(type(node))
     if handler is not None:
         return handler(node, lookup)
     if isinstance(node, exp.Window):
-        raise QueryError("Window functions over private rows are not possible; aggregate with GROUP BY first.")
+        raise QueryError(
+            "Window functions over private rows are not possible; aggregate with GROUP BY first."
+        )
     if isinstance(node, exp.AggFunc):
-        raise QueryError(f"{node.sql(DIALECT)} is an aggregate inside a row's expression; aggregate in SELECT or HAVING.")
+        raise QueryError(
+            f"{said(node)} is an aggregate inside a row's expression; aggregate in SELECT or HAVING."
+        )
     if isinstance(node, exp.Subquery | exp.Exists | exp.Select):
-        raise QueryError("A sub-query inside an expression over private rows is not possible; join a public table instead.")
+        raise QueryError(
+            "A sub-query inside an expression over private rows is not possible; join a public table instead."
+        )
     if isinstance(node, _RANDOM):
-        raise QueryError(f"{node.sql(DIALECT)} gives another value each time; write a constant instead.")
+        raise QueryError(f"{said(node)} gives another value each time; write a constant instead.")
+    if isinstance(node, exp.Anonymous):
+        return by_name(node, [total(each, lookup) for each in node.expressions])
     function = FUNCTIONS.get(type(node))
-    if function is not None:
-        return function(node, [total(each, lookup) for each in _arguments(node)])
-    name = str(node.this) if isinstance(node, exp.Anonymous) else node.sql(DIALECT)
-    raise QueryError(f"{name} is not among the expressions that are safe over private rows; write it with CASE, arithmetic, text or date functions.")
+    if function is None:
+        raise QueryError(
+            f"{said(node)} is not among the expressions that are safe over private rows; write it with CASE, "
+            "arithmetic, text or date functions."
+        )
+    return function(node, [total(each, lookup) for each in _arguments(node)])
 
 
-def _arguments(node: exp.Expression) -> list[exp.Expression]:
-    found: list[exp.Expression] = []
-    for value in node.args.values():
+def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    """The operands of a function; refuses what else the parser may have attached."""
+    found: list[exp.Expr] = []
+    for key, value in node.args.items():
         for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, exp.Expression) and not isinstance(each, exp.Var | exp.DataType):
+            if isinstance(each, exp.Expr) and not isinstance(each, exp.Var | exp.DataType):
                 found.append(each)
+            elif each and key not in _HARMLESS and not (isinstance(node, exp.Extract) and key == "this"):
+                raise QueryError(f"{said(node)} has an option that is not understood; leave it out.")
     return found
 
 
-def _column(node: exp.Expression, lookup: Lookup) -> Typed:
+def _only(node: exp.Expr, *allowed: str) -> None:
+    """Fail closed on parts of a node that its handler does not read."""
+    for key, value in node.args.items():
+        if value and key not in allowed and key not in _HARMLESS:
+            raise QueryError(f"{said(node)} has an option that is not understood; leave it out.")
+
+
+def _column(node: exp.Expr, lookup: Lookup) -> Typed:
     assert isinstance(node, exp.Column)
     return lookup(node)
 
 
-def _literal(node: exp.Expression, lookup: Lookup) -> Typed:
+def _literal(node: exp.Expr, lookup: Lookup) -> Typed:
     value = number(node)
     if value is None:
         if not isinstance(node, exp.Literal) or not node.is_string:
-            raise QueryError(f"The number {node.sql(DIALECT)} is too large.")
+            raise QueryError(f"The number {said(node)} is too large.")
         return Typed(node.copy(), "text", nullable=False, values=(node.name,))
-    whole = value.is_integer() and abs(value) < 2**53 and "." not in node.sql() and "e" not in node.sql().lower()
-    kind: Kind = "integer" if whole else "float"
-    shown: Any = int(value) if whole else value
-    return Typed(node.copy(), kind, value, value, False, (shown,))
+    text = node.sql().replace("(", "").replace(")", "").replace(" ", "")
+    if text.lstrip("-").isdigit() and abs(int(text)) < 2**63:
+        return Typed(node.copy(), "integer", value, value, False, (int(text),))
+    return Typed(double(value), "float", value, value, False, (value,))
 
 
-def _neg(node: exp.Expression, lookup: Lookup) -> Typed:
+def _neg(node: exp.Expr, lookup: Lookup) -> Typed:
     if number(node) is not None:
         return _literal(node, lookup)
     inner = as_float(total(node.this, lookup), "-")
@@ -98,30 +129,17 @@ def _neg(node: exp.Expression, lookup: Lookup) -> Typed:
     return Typed(exp.Neg(this=exp.paren(inner.sql)), inner.kind, low, high, inner.nullable)
 
 
-def _null(node: exp.Expression, lookup: Lookup) -> Typed:
-    return Typed(exp.null(), "null", values=())
+def _null(node: exp.Expr, lookup: Lookup) -> Typed:
+    return Typed(exp.null(), "null", values=(), said="NULL")
 
 
-def _boolean(node: exp.Expression, lookup: Lookup) -> Typed:
+def _boolean(node: exp.Expr, lookup: Lookup) -> Typed:
     return Typed(node.copy(), "boolean", 0, 1, False, (bool(node.this),))
 
 
-def _paren(node: exp.Expression, lookup: Lookup) -> Typed:
+def _paren(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = total(node.this, lookup)
     return inner.but(sql=exp.paren(inner.sql))
-
-
-def as_float(typed: Typed, where: str) -> Typed:
-    """A number as float64, so that arithmetic overflows to infinity and never to an error."""
-    if typed.kind == "null":
-        return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float")
-    if typed.kind == "boolean":
-        return typed.but(sql=exp.cast(typed.sql, "DOUBLE"), kind="integer", low=0.0, high=1.0, values=None)
-    if typed.kind not in NUMBERS:
-        raise QueryError(f"{where} needs numbers, but {typed.sql.sql(DIALECT)} is of type {typed.kind}.")
-    if isinstance(typed.sql, exp.Cast) and typed.sql.to.this == exp.DataType.Type.DOUBLE:
-        return typed
-    return typed.but(sql=exp.cast(typed.sql, "DOUBLE"))
 
 
 def _interval(
@@ -135,210 +153,222 @@ def _interval(
     return min(corners), max(corners)
 
 
-def _arithmetic(node: exp.Expression, lookup: Lookup) -> Typed:
-    symbol = {"Add": "+", "Sub": "-", "Mul": "*"}[type(node).__name__]
+_OPERATIONS: dict[type[exp.Expr], tuple[str, Callable[[float, float], float]]] = {
+    exp.Add: ("+", lambda a, b: a + b),
+    exp.Sub: ("-", lambda a, b: a - b),
+    exp.Mul: ("*", lambda a, b: a * b),
+}
+
+
+def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
+    symbol, operation = _OPERATIONS[type(node)]
     left = as_float(total(node.this, lookup), symbol)
     right = as_float(total(node.expression, lookup), symbol)
-    operation: Callable[[float, float], float] = {
-        "+": lambda a, b: a + b,
-        "-": lambda a, b: a - b,
-        "*": lambda a, b: a * b,
-    }[symbol]
     low, high = _interval(operation, left, right)
-    if low == left.low and high == left.high and left.sql == right.sql and symbol == "*":
-        low = max(low or 0.0, 0.0)
+    if symbol == "*" and low is not None and left.sql == right.sql:
+        low = max(low, 0.0)
     kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
-    return Typed(type(node)(this=left.sql, expression=right.sql), kind, low, high, left.nullable or right.nullable)
+    sql = type(node)(this=left.sql, expression=right.sql)
+    return Typed(sql, kind, low, high, left.nullable or right.nullable)
 
 
-def _divide(node: exp.Expression, lookup: Lookup) -> Typed:
+def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
+    whole = isinstance(node, exp.IntDiv)
     left = as_float(total(node.this, lookup), "/")
     right = as_float(total(node.expression, lookup), "/")
-    sql: exp.Expression = exp.Div(
-        this=left.sql, expression=exp.Nullif(this=right.sql, expression=_zero()), typed=False, safe=False
+    if whole and not left.kind == right.kind == "integer":
+        raise QueryError(f"{said(node)} needs whole numbers; use FLOOR(a / b).")
+    sql: exp.Expr = exp.Div(
+        this=left.sql, expression=exp.Nullif(this=right.sql, expression=double(0.0)), typed=False, safe=False
     )
-    apart = right.bounded and (right.low or 0) > 0 or right.bounded and (right.high or 0) < 0
+    apart = right.bounded and ((right.low or 0) > 0 or (right.high or 0) < 0)
     low, high = _interval(lambda a, b: a / b, left, right) if apart else (None, None)
-    if isinstance(node, exp.IntDiv):
-        sql = exp.Floor(this=sql)
-        low = None if low is None else math.floor(low)
-        high = None if high is None else math.floor(high)
-    kind: Kind = "integer" if isinstance(node, exp.IntDiv) else "float"
-    return Typed(sql, kind, low, high, True if not apart else left.nullable or right.nullable)
+    if whole:
+        sql = exp.Trunc(this=sql)
+        low, high = (None if each is None else math.trunc(each) for each in (low, high))
+    kind: Kind = "integer" if whole else "float"
+    return Typed(sql, kind, low, high, not apart or left.nullable or right.nullable)
 
 
-def _zero() -> exp.Expression:
-    return exp.cast(exp.Literal.number("0"), "DOUBLE")
-
-
-def _mod(node: exp.Expression, lookup: Lookup) -> Typed:
+def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
     left = as_float(total(node.this, lookup), "%")
     right = as_float(total(node.expression, lookup), "%")
     # a - b * trunc(a / b): the remainder without an engine's own modulo, which may raise on zero.
-    quotient = exp.Div(this=left.sql.copy(), expression=exp.Nullif(this=right.sql.copy(), expression=_zero()))
-    whole = exp.func("TRUNC", quotient, dialect=DIALECT)
-    sql = exp.Sub(this=left.sql, expression=exp.Mul(this=right.sql, expression=whole))
-    bound = None
-    if right.bounded:
-        bound = max(abs(right.low or 0), abs(right.high or 0))
-    low = None if bound is None else (0.0 if (left.low or -1) >= 0 else -bound)
-    kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
-    return Typed(exp.paren(sql), kind, low, bound, True)
-
-
-def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
-    """Two sides of a comparison in one kind; text beside a date is read as a date where it is one."""
-    kinds = {left.kind, right.kind}
-    if "null" in kinds or len(kinds) == 1:
-        return left, right
-    if kinds <= NUMBERS | {"boolean"} and "boolean" not in kinds:
-        return as_float(left, where), as_float(right, where)
-    if kinds <= TIMES:
-        return _as_timestamp(left), _as_timestamp(right)
-    for one, other, flip in ((left, right, False), (right, left, True)):
-        if one.kind == "text" and isinstance(one.sql, exp.Literal) and other.kind in TIMES:
-            target = "DATE" if other.kind == "date" and len(one.sql.name) <= 10 else "TIMESTAMP"
-            cast = one.but(sql=exp.TryCast(this=one.sql, to=exp.DataType.build(target)), kind=other.kind, values=None)
-            fixed = _as_timestamp(other) if target == "TIMESTAMP" else other
-            return (fixed, cast) if flip else (cast, fixed)
-    raise QueryError(
-        f"{where} compares {left.sql.sql(DIALECT)}, which is of type {left.kind}, with "
-        f"{right.sql.sql(DIALECT)}, which is of type {right.kind}; CAST one of them."
+    quotient = exp.Div(
+        this=left.sql.copy(), expression=exp.Nullif(this=right.sql.copy(), expression=double(0.0))
     )
+    sql = exp.Sub(this=left.sql, expression=exp.Mul(this=right.sql, expression=exp.Trunc(this=quotient)))
+    kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
+    low = high = None
+    if right.low is not None and right.high is not None:
+        most = max(abs(right.low), abs(right.high)) - (1 if kind == "integer" else 0)
+        most = max(most, 0.0)
+        low = 0.0 if left.low is not None and left.low >= 0 else -most
+        high = 0.0 if left.high is not None and left.high <= 0 else most
+    apart = right.bounded and ((right.low or 0) > 0 or (right.high or 0) < 0)
+    values = None
+    if kind == "integer" and low is not None and high is not None and high - low <= 100:
+        # Few remainders are a public domain; they are sure where float64 holds the operands exactly.
+        small = left.bounded and max(abs(left.low or 0), abs(left.high or 0)) < 2**53
+        values = tuple(range(int(low), int(high) + 1)) if small else None
+    return Typed(exp.paren(sql), kind, low, high, not apart or left.nullable or right.nullable, values)
 
 
-def _as_timestamp(typed: Typed) -> Typed:
-    return typed.but(sql=exp.TryCast(this=typed.sql, to=exp.DataType.build("TIMESTAMP")), kind="timestamp")
+def _compare(node: exp.Expr, lookup: Lookup) -> Typed:
+    left, right = comparable(total(node.this, lookup), total(node.expression, lookup), said(node))
+    made = truth(type(node)(this=_operand(left.sql), expression=_operand(right.sql)), left, right)
+    return made.but(nullable=False) if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ) else made
 
 
-def _compare(node: exp.Expression, lookup: Lookup) -> Typed:
-    left, right = comparable(total(node.this, lookup), total(node.expression, lookup), node.sql(DIALECT))
-    return _truth(type(node)(this=left.sql, expression=right.sql), left, right)
+def _operand(sql: exp.Expr) -> exp.Expr:
+    """In parentheses, unless it binds tightly anyway."""
+    return sql if isinstance(sql, exp.Column | exp.Literal | exp.Cast | exp.Paren) else exp.paren(sql)
 
 
-def _truth(sql: exp.Expression, *parts: Typed) -> Typed:
-    return Typed(sql, "boolean", 0, 1, any(each.nullable for each in parts), (False, True))
-
-
-def condition(node: exp.Expression, lookup: Lookup, where: str) -> Typed:
+def condition(node: exp.Expr, lookup: Lookup, where: str) -> Typed:
     """`node` in total form, as a truth value."""
     typed = total(node, lookup)
     if typed.kind not in ("boolean", "null"):
-        raise QueryError(f"{where} needs a condition, but {node.sql(DIALECT)} is of type {typed.kind}.")
+        raise QueryError(f"{where} needs a condition, but {said(node)} is of type {typed.kind}.")
     return typed
 
 
-def _connect(node: exp.Expression, lookup: Lookup) -> Typed:
+def _connect(node: exp.Expr, lookup: Lookup) -> Typed:
     left = condition(node.this, lookup, "AND/OR")
     right = condition(node.expression, lookup, "AND/OR")
-    return _truth(type(node)(this=exp.paren(left.sql), expression=exp.paren(right.sql)), left, right)
+    return truth(type(node)(this=exp.paren(left.sql), expression=exp.paren(right.sql)), left, right)
 
 
-def _not(node: exp.Expression, lookup: Lookup) -> Typed:
+def _not(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = condition(node.this, lookup, "NOT")
-    return _truth(exp.Not(this=exp.paren(inner.sql)), inner)
+    return truth(exp.Not(this=exp.paren(inner.sql)), inner)
 
 
-def _is(node: exp.Expression, lookup: Lookup) -> Typed:
+def _is(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = total(node.this, lookup)
-    if not isinstance(node.expression, exp.Null | exp.Boolean):
-        raise QueryError(f"{node.sql(DIALECT)} is not understood; use IS NULL, IS TRUE or =.")
-    return Typed(exp.Is(this=exp.paren(inner.sql), expression=node.expression.copy()), "boolean", 0, 1, False, (False, True))
+    asked = node.expression
+    if not isinstance(asked, exp.Null) and not (isinstance(asked, exp.Boolean) and inner.kind == "boolean"):
+        raise QueryError(f"{said(node)} is not understood; use IS NULL, = or, for truth values, IS TRUE.")
+    sql = exp.Is(this=exp.paren(inner.sql), expression=asked.copy())
+    return Typed(sql, "boolean", 0, 1, False, (False, True))
 
 
-def _between(node: exp.Expression, lookup: Lookup) -> Typed:
+def _between(node: exp.Expr, lookup: Lookup) -> Typed:
+    _only(node, "this", "low", "high")
     both = exp.And(
-        this=exp.GTE(this=node.this, expression=node.args["low"]),
-        expression=exp.LTE(this=node.this, expression=node.args["high"]),
+        this=exp.GTE(this=node.this.copy(), expression=node.args["low"].copy()),
+        expression=exp.LTE(this=node.this.copy(), expression=node.args["high"].copy()),
     )
     inner = total(both, lookup)
     return inner.but(sql=exp.paren(inner.sql))
 
 
-def _in(node: exp.Expression, lookup: Lookup) -> Typed:
-    if node.args.get("query") or node.args.get("unnest") or not node.expressions:
-        raise QueryError("IN needs a list of values here; join a public table instead of a sub-query.")
+def _in(node: exp.Expr, lookup: Lookup) -> Typed:
+    _only(node, "this", "expressions", "query")
     subject = total(node.this, lookup)
-    sides = [comparable(subject, total(each, lookup), "IN") for each in node.expressions]
-    return _truth(exp.In(this=sides[0][0].sql, expressions=[right.sql for _, right in sides]), subject)
+    if node.args.get("query") is not None:
+        return _in_public(node, subject)
+    if not node.expressions:
+        raise QueryError("IN needs a list of values, as in x IN (1, 2).")
+    tests = []
+    for each in node.expressions:
+        left, right = comparable(subject, total(each, lookup), "IN")
+        tests.append((left, right))
+    if all(left.sql == tests[0][0].sql for left, _ in tests):
+        sql: exp.Expr = exp.In(this=_operand(tests[0][0].sql), expressions=[right.sql for _, right in tests])
+    else:
+        # Sides of different kinds are compared one by one, so that the engine adds no cast of its own.
+        sql = exp.paren(
+            exp.or_(*[exp.EQ(this=_operand(left.sql), expression=right.sql) for left, right in tests])
+        )
+    return truth(sql, subject, *[right for _, right in tests])
 
 
-def _like(node: exp.Expression, lookup: Lookup) -> Typed:
-    subject, pattern = total(node.this, lookup), total(node.expression, lookup)
-    if subject.kind != "text" or not isinstance(pattern.sql, exp.Literal):
-        raise QueryError(f"{node.sql(DIALECT)} needs text on the left and a constant pattern on the right.")
-    if pattern.sql.name.endswith("\\"):
-        raise QueryError("A LIKE pattern must not end in a backslash.")
-    return _truth(type(node)(this=subject.sql, expression=pattern.sql), subject)
-
-
-def unite(parts: list[Typed], where: str) -> Typed:
-    """The facts of an expression that is one of several (its sql is that of the first)."""
-    known = [each for each in parts if each.kind != "null"]
-    if not known:
-        return parts[0]
-    kinds = {each.kind for each in known}
-    if len(kinds) > 1 and not kinds <= NUMBERS:
-        raise QueryError(f"The branches of {where} are of different types ({', '.join(sorted(kinds))}); CAST them to one.")
-    kind: Kind = known[0].kind if len(kinds) == 1 else "float"
-    ends = all(each.bounded for each in known)
-    values: tuple[Any, ...] | None = None
-    if all(each.values is not None for each in known):
-        values = tuple(dict.fromkeys(value for each in known for value in each.values or ()))
-    low = min(each.low or 0.0 for each in known) if ends else None
-    high = max(each.high or 0.0 for each in known) if ends else None
-    return Typed(parts[0].sql, kind, low, high, any(each.nullable for each in parts), values)
-
-
-def _case(node: exp.Expression, lookup: Lookup) -> Typed:
-    subject = node.this
-    branches = []
-    for each in node.args["ifs"]:
-        test = each.this if subject is None else exp.EQ(this=subject, expression=each.this)
-        branches.append((condition(test, lookup, "CASE WHEN"), total(each.args["true"], lookup)))
-    default = total(node.args["default"], lookup) if node.args.get("default") else _null(node, lookup)
-    facts = unite([each for _, each in branches] + [default], "CASE")
-    sql = exp.Case(
-        ifs=[exp.If(this=test.sql, true=each.sql) for test, each in branches],
-        default=default.sql,
+def _in_public(node: exp.Expr, subject: Typed) -> Typed:
+    listed = node.meta.get(LISTED)
+    if listed is None:
+        raise QueryError("IN needs a list of values, or a sub-query over public tables alone, at this place.")
+    query, facts = listed
+    column = Typed(exp.column("v", table="listed"), facts.kind, said=facts.name or "the sub-query")
+    left, right = comparable(subject, column, "IN")
+    # NULL in the list would make every miss unknown; the list holds values only.
+    inner = (
+        exp.select(exp.alias_(right.sql, "v"))
+        .from_(exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("listed"))))
+        .where(exp.Not(this=exp.Is(this=right.sql.copy(), expression=exp.null())))
     )
-    return facts.but(sql=sql)
+    return truth(exp.In(this=_operand(left.sql), query=exp.Subquery(this=inner)), subject)
 
 
-def _if(node: exp.Expression, lookup: Lookup) -> Typed:
+def _like(node: exp.Expr, lookup: Lookup) -> Typed:
+    subject, pattern = total(node.this, lookup), total(node.expression, lookup)
+    constant = isinstance(pattern.sql, exp.Literal) and pattern.sql.is_string
+    if subject.kind != "text" or not constant:
+        raise QueryError(f"{said(node)} needs text on the left and a constant pattern on the right.")
+    if "\\" in pattern.sql.name:
+        raise QueryError("A LIKE pattern must not hold a backslash; engines read it differently.")
+    return truth(type(node)(this=exp.paren(subject.sql), expression=pattern.sql), subject)
+
+
+def _case(node: exp.Expr, lookup: Lookup) -> Typed:
+    subject = node.this
+    tests, results = [], []
+    for each in node.args["ifs"]:
+        test = each.this if subject is None else exp.EQ(this=subject.copy(), expression=each.this.copy())
+        tests.append(condition(test, lookup, "CASE WHEN").sql)
+        results.append(total(each.args["true"], lookup))
+    default = node.args.get("default")
+    results.append(total(default, lookup) if default is not None else _null(node, lookup))
+    facts, sqls = unite(results, "CASE")
+    ifs = [exp.If(this=test, true=sql) for test, sql in zip(tests, sqls, strict=False)]
+    return facts.but(sql=exp.Case(ifs=ifs, default=sqls[-1]))
+
+
+def _if(node: exp.Expr, lookup: Lookup) -> Typed:
     default = node.args.get("false") or exp.null()
-    return _case(exp.Case(ifs=[exp.If(this=node.this, true=node.args["true"])], default=default), lookup)
+    made = exp.Case(
+        ifs=[exp.If(this=node.this.copy(), true=node.args["true"].copy())], default=default.copy()
+    )
+    return _case(made, lookup)
 
 
-def _cast(node: exp.Expression, lookup: Lookup) -> Typed:
+def _cast(node: exp.Expr, lookup: Lookup) -> Typed:
+    _only(node, "this", "to")
     inner = total(node.this, lookup)
-    target = _CASTS.get(node.args["to"].this)
-    if target is None:
-        raise QueryError(f"CAST to {node.args['to'].sql(DIALECT)} is not possible here; use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP.")
+    to = node.args["to"]
+    target = _CASTS.get(to.this)
+    if target is None or to.args.get("nested"):
+        raise QueryError(
+            f"CAST to {to.sql()} is not possible here; use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP "
+            "(and ROUND for decimals)."
+        )
     kind, name = target
     keeps = inner.kind in NUMBERS | {"boolean"} and kind in NUMBERS
     sql = exp.TryCast(this=inner.sql, to=exp.DataType.build(name))
     low, high = (inner.low, inner.high) if keeps else (None, None)
     if keeps and kind == "integer" and inner.kind == "float" and low is not None and high is not None:
         low, high = math.floor(low), math.ceil(high)
-    nullable = inner.nullable or not (keeps and kind == "float" or kind == "text")
-    return Typed(sql, kind, low, high, nullable)
+    sure = (keeps and kind == "float") or kind == "text" or kind == inner.kind
+    values: tuple[Any, ...] | None = None
+    if kind == inner.kind:
+        low, high, values = inner.low, inner.high, inner.values
+    return Typed(sql, kind, low, high, inner.nullable or not sure, values)
 
 
-_HANDLERS: dict[type[exp.Expression], Callable[[exp.Expression, Lookup], Typed]] = {
+_HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Lookup], Typed]] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Neg: _neg,
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.Paren: _paren,
-    exp.Add: _arithmetic,
-    exp.Sub: _arithmetic,
-    exp.Mul: _arithmetic,
+    **dict.fromkeys(_OPERATIONS, _arithmetic),
     exp.Div: _divide,
     exp.IntDiv: _divide,
     exp.Mod: _mod,
-    **{each: _compare for each in (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)},
+    **dict.fromkeys(
+        (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ), _compare
+    ),
     exp.And: _connect,
     exp.Or: _connect,
     exp.Not: _not,

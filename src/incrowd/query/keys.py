@@ -3,28 +3,43 @@
 A key is public if its values can be listed without looking at private rows: from the query's own text (CASE with
 constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or by counting
 through narrow bounds. The list is then every value of the expression over the product of those domains.
+The SQL that lists them is built as a tree, never from text: names in it are the analyst's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
-from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
+from incrowd.query.combining import as_float
 from incrowd.query.expressions import total
 from incrowd.query.plan import Key
 from incrowd.query.relations import Relation, Sources
 from incrowd.query.sql import DIALECT
-from incrowd.query.typed import ENUMERABLE, Field, Typed, enumerated, literal, lookup_in
+from incrowd.query.typed import (
+    ENUMERABLE,
+    SQL_TYPES,
+    TIMES,
+    Field,
+    Typed,
+    enumerated,
+    literal,
+    lookup_in,
+    said,
+)
 
-_TYPES = {"integer": "BIGINT", "float": "DOUBLE", "text": "TEXT", "boolean": "BOOLEAN", "date": "DATE", "timestamp": "TIMESTAMP"}
+Columns = Mapping[tuple[str, str], Field]
 
 
-def narrowed(below: Sources, where: exp.Expression | None) -> Sources:
-    """The sources with what WHERE says about their columns: x IN (...) and x = ... list the values there are."""
+def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
+    """The sources with what WHERE says about their columns: x IN (...) and x = ... list the values there are.
+
+    Only what every row must satisfy counts: conditions joined by AND.
+    """
     items: dict[str, Relation] = dict(below.items)
     todo = [] if where is None else [where]
     while todo:
@@ -36,64 +51,94 @@ def narrowed(below: Sources, where: exp.Expression | None) -> Sources:
         elif isinstance(node, exp.In | exp.EQ) and isinstance(node.this, exp.Column):
             column = node.this
             listed = node.expressions if isinstance(node, exp.In) else [node.expression]
-            try:
-                found = [total(each, below.lookup) for each in listed]
-            except QueryError:
+            field = items[column.table].fields[column.name]
+            values = _constants(listed, field, below)
+            if not values:
                 continue
-            values = [each.values[0] for each in found if each.values is not None and len(each.values) == 1 and not each.nullable]
-            relation = items.get(column.table)
-            if relation is None or not values or len(values) != len(listed):
-                continue
-            field = relation.fields[column.name]
-            if field.kind not in ("integer", "text") or any(not isinstance(each, int if field.kind == "integer" else str) for each in values):
-                continue
-            kept = tuple(dict.fromkeys(values)) if field.values is None else tuple(each for each in values if each in field.values)
-            fields = {**relation.fields, column.name: replace(field, values=kept, nullable=False, domain=None)}
-            items[column.table] = replace(relation, fields=fields)
+            kept = values if field.values is None else tuple(each for each in values if each in field.values)
+            known = replace(field, values=kept, nullable=False, domain=None)
+            relation = items[column.table]
+            items[column.table] = replace(relation, fields={**relation.fields, column.name: known})
     return replace(below, items=items)
 
 
-def key_for(index: int, node: exp.Expression, below: Sources, catalog: Catalog) -> Key:
+def _constants(nodes: Sequence[exp.Expr], field: Field, below: Sources) -> tuple[Any, ...]:
+    """The values of constants of the field's kind; none if one of them is anything else."""
+    wanted = {"integer": int, "text": str}.get(field.kind)
+    if wanted is None:
+        return ()
+    found = []
+    for node in nodes:
+        if node.find(exp.Column, exp.Query):
+            return ()
+        typed = total(node, below.lookup)
+        if typed.nullable or typed.values is None or len(typed.values) != 1:
+            return ()
+        value = typed.values[0]
+        if type(value) is not wanted:
+            return ()
+        found.append(value)
+    return tuple(dict.fromkeys(found))
+
+
+def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
     """The key of one GROUP BY expression."""
     typed = total(node, below.lookup)
-    label = node.name if isinstance(node, exp.Column) else node.sql(DIALECT)
-    if below.units is not None and any(node.sql() == each.sql() for each in below.units):
-        raise QueryError(f"Grouping by {label} alone would single out each protected unit; group by something that many of them share.")
-    columns = {(each.table, each.name): below.items[each.table].fields[each.name] for each in node.find_all(exp.Column)}
-    for (_, name), field in columns.items():
-        if field.per_unit and len(below.units or ()) == 1:
-            raise QueryError(f"{name} identifies the protected unit, so it cannot be part of a group key; count it with COUNT(DISTINCT {name}).")
+    label = node.name if isinstance(node, exp.Column) else said(node)
+    if isinstance(node, exp.Column) and below.field(node).unit == "column":
+        raise QueryError(
+            f"Grouping by {label} would single out each protected unit; group by something that many of them share, "
+            f"or count them with COUNT(DISTINCT {label})."
+        )
     if typed.kind == "null":
         raise QueryError("GROUP BY NULL makes no groups; leave it out.")
-    sql = typed.sql
+    columns = {(each.table, each.name): below.field(each) for each in node.find_all(exp.Column)}
+    domain = _domain(node, typed, columns)
+    return Key(f"k{index}", _as_key(typed), typed.kind, domain, label)
+
+
+def _as_key(typed: Typed) -> exp.Expr:
+    """A key in its kind's own type: whole numbers as such (they are computed in float64), one zero of two."""
     if typed.kind == "integer":
-        sql = exp.TryCast(this=sql, to=exp.DataType.build("BIGINT"))
-    return Key(f"k{index}", sql, typed.kind, _domain(node, typed, columns, below, catalog), label)
+        return exp.TryCast(this=typed.sql, to=exp.DataType.build("BIGINT"))
+    if typed.kind == "float":
+        return exp.Add(this=as_float(typed, "GROUP BY").sql, expression=literal(0.0))
+    if typed.kind in TIMES:
+        # Python's calendar, which answers are read with, ends there; so do the guards of every date function.
+        ends = [exp.cast(exp.Literal.string(day), typed.kind.upper()) for day in ("0001-01-01", "9999-12-31")]
+        inside = exp.Between(this=typed.sql, low=ends[0], high=ends[1])
+        return exp.Case(ifs=[exp.If(this=inside, true=typed.sql.copy())])
+    return typed.sql
 
 
-def _domain(node: exp.Expression, typed: Typed, columns: Mapping[tuple[str, str], Field], below: Sources, catalog: Catalog) -> str | None:
-    kind = _TYPES[typed.kind]
-    if not isinstance(node, exp.Column) and typed.values is not None and (columns == {} or _listed(columns) is None):
-        return _values(list(typed.values) + ([None] if typed.nullable else []), kind)
-    sizes = _listed(columns)
-    if sizes is None or sizes > ENUMERABLE:
+def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
+    size = _size(columns)
+    many = size is None or size > ENUMERABLE
+    if not isinstance(node, exp.Column) and typed.values is not None and (not columns or many):
+        return _values(typed.values, typed.nullable, typed.kind).sql(DIALECT)
+    if many:
         return None
-    tables: dict[str, list[tuple[str, str]]] = {}
-    for (alias, name), field in columns.items():
-        tables.setdefault(alias, []).append((name, _column_values(field, catalog)))
-    joined = []
     scope: dict[str, dict[str, Field]] = {}
-    for alias, parts in tables.items():
-        inner = ", ".join(f'({sql}) AS "{name}_"("{name}")' for name, sql in parts)
-        picked = ", ".join(f'"{name}"' for name, _ in parts)
-        joined.append(f'(SELECT {picked} FROM {inner}) AS "{alias}"')
-        scope[alias] = {name: below.items[alias].fields[name] for name, _ in parts}
-    again = total(node, lookup_in(scope)).sql.sql(DIALECT)
-    source = f" FROM {', '.join(joined)}" if joined else ""
-    return f"SELECT DISTINCT CAST({again} AS {kind}) AS v{source}"
+    listed = exp.Select()
+    for place, field in enumerate(columns.values()):
+        domain = exp.Subquery(this=_column_values(field), alias=_alias(f"d{place}"))
+        listed = listed.from_(domain) if place == 0 else listed.join(domain, join_type="cross")
+        scope.setdefault(f"d{place}", {})["v"] = field
+    places = {key: exp.column("v", table=f"d{place}", quoted=True) for place, key in enumerate(columns)}
+
+    def placed(part: exp.Expr) -> exp.Expr:
+        return places[part.table, part.name] if isinstance(part, exp.Column) else part
+
+    again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
+    cast = exp.TryCast(this=again, to=exp.DataType.build(SQL_TYPES[typed.kind]))
+    return listed.select(exp.alias_(cast, "v")).distinct().sql(DIALECT)
 
 
-def _listed(columns: Mapping[tuple[str, str], Field]) -> int | None:
+def _alias(name: str) -> exp.TableAlias:
+    return exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+
+
+def _size(columns: Columns) -> int | None:
     """How many combinations of values the columns have; None where one of them cannot be listed."""
     size = 1
     for field in columns.values():
@@ -104,18 +149,27 @@ def _listed(columns: Mapping[tuple[str, str], Field]) -> int | None:
     return size
 
 
-def _column_values(field: Field, catalog: Catalog) -> str:
-    kind = _TYPES[field.kind]
-    if field.domain is not None:
-        table, _, column = field.domain.partition(".")
-        picked = f'SELECT DISTINCT TRY_CAST("{column}" AS {kind}) AS v FROM "{table}" WHERE "{column}" IS NOT NULL'
-        return picked + (f" UNION ALL SELECT CAST(NULL AS {kind})" if field.nullable else "")
-    values = list(enumerated(field) or ())
-    return _values(values + ([None] if field.nullable else []), kind)
+def _column_values(field: Field) -> exp.Query:
+    """The public values of a column, under the name v."""
+    if field.domain is None:
+        return _values(enumerated(field) or (), field.nullable, field.kind)
+    table, _, column = field.domain.partition(".")
+    looked_up = exp.column(column, quoted=True)
+    cast = exp.TryCast(this=looked_up, to=exp.DataType.build(SQL_TYPES[field.kind]))
+    there = exp.Not(this=exp.Is(this=looked_up.copy(), expression=exp.null()))
+    scan = exp.Table(this=exp.to_identifier(table, quoted=True))
+    listed = exp.select(exp.alias_(cast, "v")).from_(scan).where(there).distinct()
+    if not field.nullable:
+        return listed
+    return exp.union(listed, _values((None,), False, field.kind), distinct=False)
 
 
-def _values(values: list[object], kind: str) -> str:
-    rows = ", ".join(f"(CAST({literal(each).sql(DIALECT)} AS {kind}))" for each in values)
+def _values(values: Sequence[Any], nullable: bool, kind: str) -> exp.Query:
+    """A list of constants as a table of one column, v."""
+    listed: list[Any] = [*values, *([None] if nullable else [])]
+    rows = [exp.Tuple(expressions=[exp.cast(literal(each), SQL_TYPES[kind])]) for each in listed]
     if not rows:
-        return f"SELECT CAST(NULL AS {kind}) AS v WHERE FALSE"
-    return f"SELECT v FROM (VALUES {rows}) AS t(v)"
+        nothing = exp.alias_(exp.cast(exp.null(), SQL_TYPES[kind]), "v")
+        return exp.select(nothing).where(exp.false())
+    alias = exp.TableAlias(this=exp.to_identifier("listed"), columns=[exp.to_identifier("v")])
+    return exp.select("v").from_(exp.Values(expressions=rows, alias=alias))

@@ -8,16 +8,20 @@ numbers: a float sum depends on the order of the rows, and with it on other unit
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.expressions import as_float, condition, total
-from incrowd.query.relations import UNIT, Relation, Sources, field_from
-from incrowd.query.sql import DIALECT
-from incrowd.query.typed import Field, Lookup, Typed, real
+from incrowd.query.combining import as_float
+from incrowd.query.expressions import condition, total
+from incrowd.query.plan import MOST_BOUND
+from incrowd.query.relations import Relation, Sources, carry_units, field_from
+from incrowd.query.sql import NAMED
+from incrowd.query.typed import Field, Lookup, Typed, double, said
 
 _SUM_BITS = 40
+_EXACT = 2.0**53
 
 
 def is_aggregating(select: exp.Select) -> bool:
@@ -27,70 +31,72 @@ def is_aggregating(select: exp.Select) -> bool:
     return any(own_aggregates(each) for each in select.expressions)
 
 
-def own_aggregates(node: exp.Expression) -> list[exp.AggFunc]:
-    """The aggregates of an expression, not those inside sub-queries."""
-    return [
-        each
-        for each in node.find_all(exp.AggFunc)
-        if each.find_ancestor(exp.Select) is node.find_ancestor(exp.Select) or node.find_ancestor(exp.Select) is None
-    ]
+def own_aggregates(node: exp.Expr) -> list[exp.AggFunc]:
+    """The aggregates of a projection, not those inside its sub-queries."""
+    home = node.find_ancestor(exp.Select)
+    return [each for each in node.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is home]
 
 
-def group_keys(select: exp.Select) -> list[exp.Expression]:
-    """The GROUP BY expressions; all plain columns of the SELECT for GROUP BY ALL and DISTINCT."""
+def group_keys(select: exp.Select) -> list[exp.Expr]:
+    """The GROUP BY expressions; the SELECT list for DISTINCT, and what of it is no aggregate for GROUP BY ALL."""
     group = select.args.get("group")
-    if group is None or group.args.get("all"):
-        if group is None and not select.args.get("distinct"):
-            return []
-        return [each.unalias() for each in select.expressions if not own_aggregates(each)]
-    for extra in ("cube", "rollup", "grouping_sets", "totals"):
-        if group.args.get(extra):
-            raise QueryError("CUBE, ROLLUP and GROUPING SETS are not possible; ask for each grouping by itself.")
-    return list(group.expressions)
+    plain = [each.unalias() for each in select.expressions if not own_aggregates(each)]
+    if group is None:
+        if select.args.get("distinct") and not is_aggregating(select):
+            return plain
+        return []
+    if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
+        raise QueryError("CUBE, ROLLUP and GROUPING SETS are not possible; ask for each grouping by itself.")
+    return plain if group.args.get("all") else list(group.expressions)
+
+
+def groups_by_unit(select: exp.Select, below: Sources) -> bool:
+    """Whether the unit's columns are all among the keys, so that each group is of one unit."""
+    return bool(below.parts) and set(below.parts) <= _unit_keys(select, below)
+
+
+def _unit_keys(select: exp.Select, below: Sources) -> set[str]:
+    """For each key, which part of the unit it is; empty text for others."""
+    return {below.field(key).unit if isinstance(key, exp.Column) else "" for key in group_keys(select)}
 
 
 def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
-    """A sub-query that groups by the protected unit."""
+    """A sub-query that groups by the protected unit (or any aggregation of public rows)."""
     keys = group_keys(select)
-    if below.units is not None:
-        missing = [each for each in below.units if not any(each.sql() == key.sql() for key in keys)]
-        if missing or not below.units:
-            raise QueryError(
-                "A sub-query that aggregates private rows must group by the protected unit; "
-                "to aggregate over people, do it in the outermost SELECT."
-            )
-    if select.args.get("distinct") and (select.args.get("group") or not isinstance(select.args["distinct"], exp.Distinct) or select.args["distinct"].args.get("on")):
-        raise QueryError("SELECT DISTINCT together with GROUP BY or ON is not possible here; use GROUP BY alone.")
+    if below.units is not None and not groups_by_unit(select, below):
+        raise QueryError(
+            "A sub-query that aggregates private rows must group by the protected unit; "
+            "to aggregate over people, do it in the outermost SELECT."
+        )
+    if select.args.get("distinct") and is_aggregating(select):
+        raise QueryError("DISTINCT together with aggregates is not possible here; use GROUP BY alone.")
     lookup = below.lookup
     fields: dict[str, Field] = {}
-    projections: list[exp.Expression] = []
+    rows = below.select(select.args.get("where"))
     for each in select.expressions:
         name, node = each.alias_or_name, each.unalias()
         typed = _grouped(node, keys, lookup)
-        projections.append(exp.alias_(typed.sql, name, quoted=True))
+        rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
         fields[name] = field_from(node, typed, below, name)
-    units = None
-    if below.units is not None:
-        for index, column in enumerate(below.units):
-            projections.append(exp.alias_(column.copy(), f"{UNIT}{index}", quoted=True))
-        units = tuple(f"{UNIT}{index}" for index in range(len(below.units)))
-    rows = exp.Select(expressions=projections, from_=below.from_, joins=below.joins)
-    where = select.args.get("where")
-    if where is not None:
-        rows = rows.where(condition(where.this, lookup, "WHERE").sql)
-    rows = rows.group_by(*[total(key, lookup).sql for key in keys])
+    units, rows = carry_units(rows, below)
+    rows = rows.group_by(
+        *[total(key, lookup).sql for key in keys], *[each.copy() for each in below.units or ()]
+    )
     having = select.args.get("having")
     if having is not None:
-        rows = rows.having(_grouped(having.this, keys, lookup).sql)
-    return Relation(rows, fields, units, below.tables, below.materialize)
+        test = _grouped(having.this, keys, lookup)
+        if test.kind not in ("boolean", "null"):
+            raise QueryError(f"HAVING needs a condition, but {said(having.this)} is of type {test.kind}.")
+        rows = rows.having(test.sql)
+    single = bool(below.parts) and _unit_keys(select, below) == set(below.parts)
+    return Relation(rows, fields, units, below.tables, below.materialize, single or below.single)
 
 
-def _grouped(node: exp.Expression, keys: list[exp.Expression], lookup: Lookup) -> Typed:
+def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:
     """An expression over group keys and aggregates, in total form."""
     stand_ins: dict[str, Typed] = {}
 
-    def replace_part(part: exp.Expression) -> exp.Expression:
-        text = part.sql(DIALECT)
+    def replace_part(part: exp.Expr) -> exp.Expr:
         found: Typed | None = None
         if any(part == key for key in keys):
             found = total(part, lookup)
@@ -100,82 +106,102 @@ def _grouped(node: exp.Expression, keys: list[exp.Expression], lookup: Lookup) -
             found = _aggregate(part, lookup, None)
         if found is None:
             return part
-        name = f"__agg{len(stand_ins)}"
-        stand_ins[name] = found
-        del text
-        return exp.column(name, table="__agg")
+        name = f"a{len(stand_ins)}"
+        stand_ins[name] = found.but(said=said(part))
+        return exp.column(name, table="__aggregate")
 
     stripped = node.copy().transform(replace_part)
 
     def find(column: exp.Column) -> Typed:
-        if column.table != "__agg":
+        if column.table != "__aggregate":
             raise QueryError(f"{column.name} must be in GROUP BY or inside an aggregate.")
         return stand_ins[column.name]
 
     return total(stripped, find)
 
 
-def _aggregate(node: exp.Expression, lookup: Lookup, test: Typed | None) -> Typed:
-    def chosen(sql: exp.Expression) -> exp.Expression:
+Chosen = Callable[[exp.Expr], exp.Expr]
+
+
+def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
+    def chosen(sql: exp.Expr) -> exp.Expr:
         return sql if test is None else exp.Case(ifs=[exp.If(this=test.sql.copy(), true=sql)])
 
+    named = node.meta.get(NAMED, {})
+    if named and not (isinstance(node, exp.Sum | exp.Avg) and "contribution_bounds_per_row" in named):
+        raise QueryError(
+            f"Inside a sub-query per unit only SUM and AVG take bounds, and per row; {said(node)} takes none."
+        )
+    if node.args.get("expressions"):
+        raise QueryError(f"{said(node)} takes one column here.")
     if isinstance(node, exp.Count):
-        inner = node.this
-        if isinstance(inner, exp.Distinct):
-            if len(inner.expressions) != 1:
-                raise QueryError("COUNT(DISTINCT ...) takes one column.")
-            counted = chosen(total(inner.expressions[0], lookup).sql)
-            return Typed(exp.Count(this=exp.Distinct(expressions=[counted])), "integer", 0, None, False)
-        counted = exp.Literal.number("1") if inner is None or isinstance(inner, exp.Star) else total(inner, lookup).sql
-        return Typed(exp.Count(this=chosen(counted)), "integer", 0, None, False)
+        return Typed(_count(node, lookup, chosen), "integer", 0, None, False)
+    if isinstance(node, exp.CountIf):
+        counted = condition(node.this, lookup, "COUNT_IF").sql
+        ones = exp.Case(ifs=[exp.If(this=counted, true=exp.Literal.number("1"))])
+        return Typed(exp.Count(this=chosen(ones)), "integer", 0, None, False)
     if isinstance(node, exp.Min | exp.Max):
-        if node.expressions:
-            raise QueryError(f"{node.sql(DIALECT)} takes one column here.")
         value = total(node.this, lookup)
-        return value.but(sql=type(node)(this=chosen(value.sql)), nullable=True, values=None)
+        sql: exp.Expr = type(node)(this=chosen(value.sql))
+        if value.kind == "float":
+            # Zero has two signs, and which one an engine meets first depends on other rows: 0.0 + -0.0 is 0.0.
+            sql = exp.paren(exp.Add(this=exp.cast(sql, "DOUBLE"), expression=double(0.0)))
+        return value.but(sql=sql, nullable=True, values=None, said="")
     if isinstance(node, exp.Sum | exp.Avg):
-        return _fixed_point(node, as_float(total(node.this, lookup), type(node).__name__.upper()), chosen)
-    raise QueryError(f"{node.sql(DIALECT)} is not possible inside a sub-query per unit; use COUNT, SUM, AVG, MIN or MAX there.")
+        value = as_float(total(node.this, lookup), type(node).__name__.upper())
+        if named:
+            value = value.but(**dict(zip(("low", "high"), next(iter(named.values())), strict=True)))
+        return _fixed_point(node, value, chosen)
+    raise QueryError(
+        f"{said(node)} is not possible inside a sub-query per unit; use COUNT, SUM, AVG, MIN or MAX there."
+    )
 
 
-def _fixed_point(node: exp.Expression, value: Typed, chosen: object) -> Typed:
-    assert callable(chosen)
+def _count(node: exp.Expr, lookup: Lookup, chosen: Chosen) -> exp.Expr:
+    inner = node.this
+    if isinstance(inner, exp.Distinct):
+        if len(inner.expressions) != 1:
+            raise QueryError("COUNT(DISTINCT ...) takes one column here.")
+        return exp.Count(this=exp.Distinct(expressions=[chosen(total(inner.expressions[0], lookup).sql)]))
+    if inner is None or isinstance(inner, exp.Star):
+        return exp.Count(this=chosen(exp.Literal.number("1")))
+    return exp.Count(this=chosen(total(inner, lookup).sql))
+
+
+def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
+    """SUM or AVG of one unit's values as whole numbers of steps: exact, whatever the order of the rows."""
     name = type(node).__name__.upper()
     if value.low is None or value.high is None:
-        raise QueryError(f"{name}({node.this.sql(DIALECT)}) inside a sub-query needs bounds on its values; declare them or write LEAST and GREATEST around it.".replace('"', ""))
+        raise QueryError(
+            f"{name} of {said(node.this)} inside a sub-query needs bounds on its values; declare them or write "
+            "LEAST and GREATEST around it."
+        )
     limit = max(abs(value.low), abs(value.high), 1e-300)
-    exponent = min(_SUM_BITS - math.ceil(math.log2(limit)), 1000)
-    if value.kind == "integer" and exponent > 0:
+    if limit > MOST_BOUND:
+        raise QueryError(f"The bounds of {said(node.this)} are too wide to be summed; narrow them.")
+    exponent = _SUM_BITS - math.ceil(math.log2(limit))
+    if value.kind == "integer" and (exponent > 0 or limit <= _EXACT):
         exponent = 0
-    scaled = exp.Floor(
-        this=exp.Add(this=exp.Mul(this=exp.paren(clamped(value)), expression=real(math.ldexp(1.0, exponent))), expression=exp.cast(exp.Literal.string("0.5"), "DOUBLE"))
-    )
-    steps = exp.cast(scaled, "BIGINT")
+    scaled = exp.Mul(this=exp.paren(clamped(value)), expression=double(math.ldexp(1.0, min(exponent, 900))))
+    steps = exp.cast(exp.Floor(this=exp.Add(this=scaled, expression=double(0.5))), "BIGINT")
     summed = exp.cast(exp.Sum(this=chosen(steps)), "DOUBLE")
-    sql: exp.Expression = exp.Mul(this=summed, expression=real(math.ldexp(1.0, -exponent)))
+    sql: exp.Expr = exp.Mul(this=summed, expression=double(math.ldexp(1.0, -min(exponent, 900))))
     if isinstance(node, exp.Sum):
-        kind = value.kind
-        return Typed(exp.paren(sql), kind, None, None, True)
-    counted = exp.cast(exp.Count(this=chosen(value.sql.copy())), "DOUBLE")
-    sql = exp.Div(this=exp.paren(sql), expression=exp.Nullif(this=counted, expression=exp.Literal.number("0")))
+        return Typed(exp.paren(sql), value.kind, None, None, True)
+    counted = exp.cast(exp.Count(this=chosen(steps.copy())), "DOUBLE")
+    divisor = exp.Nullif(this=counted, expression=double(0.0))
+    sql = exp.Div(this=exp.paren(sql), expression=divisor, typed=False, safe=False)
     return Typed(exp.paren(sql), "float", value.low, value.high, True)
 
 
-def clamped(value: Typed) -> exp.Expression:
-    """The value inside its bounds, NaN as NULL, as a float."""
+def clamped(value: Typed) -> exp.Expr:
+    """The value inside its bounds as a float; NULL where it is NULL or NaN (which engines order above infinity)."""
     assert value.low is not None and value.high is not None
-    sql = value.sql
-    low, high = real(value.low), real(value.high)
-    inside = exp.Case(
+    sql, low, high = value.sql, double(value.low), double(value.high)
+    return exp.Case(
         ifs=[
-            exp.If(this=exp.LT(this=sql.copy(), expression=low), true=exp.cast(low.copy(), "DOUBLE")),
-            exp.If(this=exp.LTE(this=sql.copy(), expression=high), true=exp.cast(sql.copy(), "DOUBLE")),
-            exp.If(this=exp.LTE(this=sql.copy(), expression=infinity()), true=exp.cast(high.copy(), "DOUBLE")),
+            exp.If(this=exp.LT(this=sql.copy(), expression=low), true=low.copy()),
+            exp.If(this=exp.LTE(this=sql.copy(), expression=high), true=sql.copy()),
+            exp.If(this=exp.LTE(this=sql.copy(), expression=double(math.inf)), true=high.copy()),
         ]
     )
-    return inside
-
-
-def infinity() -> exp.Expression:
-    """Positive infinity; engines order NaN above it."""
-    return exp.cast(exp.Literal.string("Infinity"), "DOUBLE")

@@ -14,6 +14,11 @@ and let unit u weigh t_u in all. With cap C,
 - weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows, |x_i| <= L,
   so sum |y_i| <= t_u * L * C / t_u = C * L.
 
+Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed value and its cap
+are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of rows is the sensitivity, at most
+2^30 + cap. Whole numbers keep a step of 1 while sensitivity <= 2^40 and sensitivity * limit < 2^61. Sums over rows are of 128
+bits and clamped to 2^62.
+
 A unit's rows depend on no other unit's, so adding or removing it moves the vector of all groups by at most
 that in L1 (and therefore in L2). Replacing a unit is removing one and adding another: twice that.
 """
@@ -35,6 +40,9 @@ STEPS = 30
 """A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
 WIDEST = 2**40
 """The most steps a whole-number measure may span before its grid is coarsened."""
+MOST_BOUND = 2.0**200
+"""Bounds beyond this are refused: squares of spans, times any cap, must stay inside float64."""
+_LEAST = 2.0**-900
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,8 @@ class Measure:
     name: str
     level: Level
     weighing: Weighing
-    present: exp.Expression | None
-    value: exp.Expression | None
+    present: exp.Expr | None
+    value: exp.Expr | None
     low: float
     high: float
     centre: float = 0.0
@@ -61,6 +69,12 @@ class Measure:
     label: str = ""
     buckets: int = 0
     """For a quantile's histogram: the number of equal cells between low and high; 0 for a sum."""
+    tested: bool = False
+    """Whether `present` asks for more than that the value is a number."""
+    absent_if_null: bool = False
+    """Whether `present` asks for the value to be a number, so that its absence and its being no number are one."""
+    norm: Literal[1, 2] = 1
+    """In which norm the cap bounds a unit's pairs when units are counted: their number, or its root."""
 
     @property
     def limit(self) -> float:
@@ -80,17 +94,18 @@ class Measure:
 
     @property
     def sensitivity(self) -> float:
-        """How far one unit moves the vector of all groups, in L1, in values."""
+        """How far one unit moves the vector of all groups, in its norm, in values."""
         assert self.cap is not None
+        if self.norm == 2:
+            return math.sqrt(self.cap)
         return self.cap * self.limit if self.weighing == "rows" else self.cap
 
     @property
     def exponent(self) -> int:
         """The grid: a step is 2^exponent."""
+        fine = math.ceil(math.log2(max(self.sensitivity, _LEAST))) - STEPS
         if self.buckets or self.value is None:
-            fine = math.ceil(math.log2(max(self.sensitivity, 2.0**-60))) - STEPS
             return max(min(fine, 0), -STEPS)
-        fine = math.ceil(math.log2(max(self.sensitivity, 2.0**-900))) - STEPS
         whole = self.whole and float(self.centre).is_integer()
         if fine > 0 and whole and self.sensitivity <= WIDEST and self.sensitivity * self.limit < 2**61:
             return 0
@@ -103,16 +118,19 @@ class Measure:
 
     @property
     def sensitivity_steps(self) -> int:
-        """The sensitivity in whole steps: what the statement enforces, to the integer."""
+        """The sensitivity in whole steps, in the measure's norm: what the statement enforces, to the integer."""
         assert self.cap is not None
-        if self.weighing == "rows":
+        if self.norm == 2:
+            # m pairs of floor(S sqrt(C / m)) steps: rounding up covers the rounding of the engine's square root.
+            return math.isqrt(self.rows_cap * self.limit_steps**2) + 1
+        if self.weighing == "rows" or self.value is None:
             return self.rows_cap * self.limit_steps
         return self.cap_steps
 
     @property
     def limit_steps(self) -> int:
-        """The most steps of one row's value: clamping and rounding to the grid are done with this bound."""
-        return math.ceil(math.ldexp(self.limit, -self.exponent))
+        """The most steps of one row's value: rounding to the nearest step goes no further than rounding up."""
+        return max(1, math.ceil(math.ldexp(self.limit, -self.exponent)))
 
     @property
     def rows_cap(self) -> int:
@@ -122,9 +140,9 @@ class Measure:
 
     @property
     def cap_steps(self) -> int:
-        """The cap in steps, for measures that are weighed by their own size."""
+        """The cap in steps, for measures that are weighed by their own size; rounded up, like a single value may be."""
         assert self.cap is not None
-        return max(1, math.floor(math.ldexp(self.cap, -self.exponent)))
+        return max(1, math.ceil(math.ldexp(self.cap, -self.exponent)))
 
     def capped(self, cap: float) -> Measure:
         """The same measure with its cap; no single value needs to be larger than what the unit may weigh."""
@@ -139,7 +157,7 @@ class Key:
     """One GROUP BY expression. `domain` is SQL over public things that yields every value, or None if private."""
 
     name: str
-    sql: exp.Expression
+    sql: exp.Expr
     kind: Kind
     domain: str | None = None
     label: str = ""
@@ -183,6 +201,20 @@ class Leaf:
     tables: tuple[str, ...]
     max_groups: int | None = None
     warnings: tuple[str, ...] = ()
+    norm: Literal[1, 2] = 1
+    """In which norm a unit's weights for private keys are bounded."""
+
+    def in_l2(self) -> Leaf:
+        """The leaf with the groups of a unit bounded in L2, for Gaussian noise.
+
+        A unit in m groups then weighs sqrt(m), not m: with cap C it adds sqrt(C) in L2, and if m > C, each of its groups
+        gets sqrt(C / m). Where a unit is in many groups this needs far less noise.
+        """
+        measures = {
+            name: replace(each, norm=2) if each.level == "pair" and each.value is None and self.keys else each
+            for name, each in self.measures.items()
+        }
+        return replace(self, measures=measures, norm=2)
 
     @property
     def public(self) -> bool:
@@ -222,7 +254,10 @@ class Plan:
         parts = [self.outer.sql("duckdb")]
         for leaf in self.leaves:
             parts.append(leaf.rows.sql("duckdb"))
-            parts.extend(f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}" for each in leaf.aggregates)
+            parts.extend(
+                f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}"
+                for each in leaf.aggregates
+            )
             parts.extend(f"{key.name} {key.domain}" for key in leaf.keys)
             parts.extend(
                 f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} {each.centre} {each.cap} {each.buckets}"

@@ -8,16 +8,16 @@ and changes no other. What keeps ownership:
 - filters, projections and expressions work on one row;
 - a join with a public table works on one private row (it may multiply it: weights bound that);
 - a join of private tables on all of the unit's columns combines rows of one unit;
+  (a field marked as the unit's is never anything else in a private row: LEFT JOIN takes the mark off its right side)
 - an aggregation or DISTINCT whose keys contain the unit's columns combines rows of one unit.
 
-Everything else over private rows is refused.
+Everything else over private rows is refused, and so is every modifier that is not listed here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
@@ -25,13 +25,12 @@ from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
 from incrowd.query.expressions import condition, total
 from incrowd.query.sql import DIALECT
-from incrowd.query.typed import Field, Typed, enumerated, field_of, lookup_in
+from incrowd.query.typed import Field, Lookup, Typed, field_of, fold, lookup_in, said
 
-if TYPE_CHECKING:
-    from incrowd.query.typed import Lookup
-
-UNIT = "__u"
-ROW = "__row"
+RESERVED = "__"
+"""What names of our own start with, inside the planner's SQL; no name of the user's may."""
+UNIT = f"{RESERVED}u"
+ROW = f"{RESERVED}row"
 
 
 @dataclass(frozen=True)
@@ -44,31 +43,42 @@ class World:
     def fields(self, table: str) -> dict[str, Field]:
         """The columns of a declared table, by folded name."""
         declared = self.catalog.tables[table]
-        found = {} if declared.private else {name.casefold(): each for name, each in self.public_columns.get(table, {}).items()}
-        unit = declared.unit.columns if declared.unit else ()
-        for name, column in declared.columns.items():
-            found[name.casefold()] = replace(field_of(table, name, column), per_unit=name in unit)
+        found: dict[str, Field] = {}
         if not declared.private:
-            # What a public table holds is public: its columns are their own domains.
-            return {
-                name: each if each.values is not None or each.domain is not None else replace(each, domain=each.name)
-                for name, each in found.items()
-            }
-        return found
+            found = {fold(name): each for name, each in self.public_columns.get(table, {}).items()}
+        for name, column in declared.columns.items():
+            found[fold(name)] = field_of(table, name, column)
+        if declared.unit is not None:
+            for name, part in zip(declared.unit.columns, ("column", "partition"), strict=False):
+                found[fold(name)] = replace(found[fold(name)], unit=part)  # type: ignore[arg-type]
+        if declared.private:
+            return found
+        # What a public table holds is public: its columns are their own domains.
+        return {
+            name: each if each.values is not None or each.domain else replace(each, domain=each.name)
+            for name, each in found.items()
+        }
+
+    def private(self, node: exp.Expr) -> bool:
+        """Whether a tree reads a private table anywhere."""
+        names = [self.catalog.find(table.name) for table in node.find_all(exp.Table)]
+        return any(name is not None and self.catalog.tables[name].private for name in names)
 
 
 @dataclass(frozen=True)
 class Relation:
     """A FROM item: SQL that selects it, its columns, and the unit's columns among them.
 
-    units is None for public relations; () where each row is a unit of its own and nothing has multiplied rows.
+    units is None for public relations; () where each row is a unit of its own and nothing can multiply it.
     """
 
-    sql: exp.Expression
+    sql: exp.Expr
     fields: Mapping[str, Field]
     units: tuple[str, ...] | None
     tables: tuple[str, ...] = ()
     materialize: bool = False
+    single: bool = False
+    """Whether no unit has more than one row."""
 
     @property
     def private(self) -> bool:
@@ -82,8 +92,9 @@ class Sources:
 
     items: Mapping[str, Relation]
     from_: exp.From
-    joins: list[exp.Join]
+    joins: tuple[exp.Join, ...]
     units: tuple[exp.Column, ...] | None
+    single: bool = False
 
     @property
     def lookup(self) -> Lookup:
@@ -100,58 +111,102 @@ class Sources:
         """Whether rows must be computed once (their unit is a number given on the way)."""
         return any(each.materialize for each in self.items.values())
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What the unit consists of: a column, or a column and a partition."""
+        return unit_parts(None if self.units is None else [each.name for each in self.units])
 
-def sources(select: exp.Select, world: World) -> Sources:
-    """The relations that a select reads, joined so that ownership holds."""
+    def field(self, column: exp.Column) -> Field:
+        """The facts of a column."""
+        self.lookup(column)
+        return self.items[column.table].fields[column.name]
+
+    def select(self, where: exp.Where | None) -> exp.Select:
+        """A select over these sources, without columns yet."""
+        made = exp.Select(from_=self.from_.copy(), joins=[each.copy() for each in self.joins])
+        return made if where is None else made.where(condition(where.this, self.lookup, "WHERE").sql)
+
+
+def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources:
+    """The relations that a select reads, joined so that ownership holds.
+
+    numbered: whether rows that are units of their own need a number, because a join above may multiply them.
+    """
     start = select.args.get("from_")
     if start is None:
         raise QueryError("The question names no table; add FROM and a table of the catalog.")
     joins: list[exp.Join] = select.args.get("joins") or []
-    multiplies = bool(joins)
-    first = _relation(start.this, world, multiplies)
+    numbered = numbered or bool(joins)
+    first = _relation(start.this, world, numbered)
     items = {start.this.alias_or_name: first}
     units = _unit_columns(start.this.alias_or_name, first)
+    single = first.single
     done: list[exp.Join] = []
     for join in joins:
         alias = join.this.alias_or_name
-        right = _relation(join.this, world, multiplies)
-        before = units
+        _only(join, "this", "on", "side", "kind")
+        right = _relation(join.this, world, numbered)
         items[alias] = right
-        lookup = lookup_in({name: each.fields for name, each in items.items()})
         on = join.args.get("on")
+        lookup = lookup_in({name: each.fields for name, each in items.items()})
         test = None if on is None else condition(on, lookup, "JOIN ... ON")
         side, kind = join.side.upper(), join.kind.upper()
-        if join.args.get("method") or kind not in ("", "INNER", "CROSS", "OUTER") or join.args.get("using"):
-            raise QueryError(f"{join.sql(DIALECT)} is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
-        if side == "RIGHT" and before is None and right.private:
-            _swap_hint(alias)
-        if side in ("RIGHT", "FULL"):
-            raise QueryError(f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left.")
-        if right.private and before is not None:
-            if not _joins_on_unit(test, before, _unit_columns(alias, right) or ()):
+        if kind not in ("", "INNER", "CROSS", "OUTER"):
+            raise QueryError(f"A {kind} JOIN is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
+        if side not in ("", "LEFT"):
+            raise QueryError(
+                f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left."
+            )
+        if kind == "OUTER" and side == "":
+            raise QueryError("An OUTER JOIN needs its side; write LEFT JOIN.")
+        if right.private and units is not None:
+            if len(units) != len(right.units or ()) or not _joins_on_unit(test, items, alias):
                 raise QueryError(
                     f"Joining {alias} would mix rows of different people; join private tables on the protected unit "
-                    f"({_said(items)}), with AND for more conditions."
+                    f"({_unit_said(items)}), with AND for more conditions."
                 )
         elif right.private:
             if side == "LEFT":
-                _swap_hint(alias)
+                raise QueryError(
+                    f"Put the private table {alias} first: FROM {alias} LEFT JOIN the public table."
+                )
             units = _unit_columns(alias, right)
-        done.append(
-            exp.Join(this=right.sql, on=None if test is None else test.sql, side=join.side or None, kind=join.kind or None)
-        )
+        single = single and right.private and right.single
+        made = exp.Join(this=right.sql, side=side or None, kind=kind or None)
+        made.set("on", None if test is None else test.sql)
+        done.append(made)
         if side == "LEFT":
-            items[alias] = replace(right, fields={name: replace(each, nullable=True) for name, each in right.fields.items()})
-    return Sources(items, exp.From(this=first.sql), done, units)
+            # Where nothing matches, its columns are NULL: they no longer say whose row it is.
+            fields = {name: replace(each, nullable=True, unit="") for name, each in right.fields.items()}
+            items[alias] = replace(right, fields=fields)
+    return Sources(items, exp.From(this=first.sql), tuple(done), units, single)
 
 
-def _swap_hint(alias: str) -> None:
-    raise QueryError(f"Put the private table {alias} first: FROM {alias} LEFT JOIN the public table.")
+def _only(node: exp.Expr, *allowed: str) -> None:
+    """Fail closed on modifiers of a FROM item."""
+    for key, value in node.args.items():
+        if value and key not in allowed:
+            word = {"method": str(value), "using": "USING"}.get(key, key.strip("_"))
+            raise QueryError(
+                f"{word.upper()} on {node.alias_or_name or 'a join'} is not possible over private rows; use plain "
+                "tables, sub-queries, JOIN ... ON and LEFT JOIN ... ON."
+            )
+    alias = node.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.columns:
+        raise QueryError(f"Name the columns of {alias.name} inside its SELECT, with AS.")
 
 
-def _said(items: Mapping[str, Relation]) -> str:
-    names = [f"{alias}.{field.name.partition('.')[2] or name}" for alias, each in items.items() for name, field in each.fields.items() if field.per_unit]
-    return " = ".join(names) or "each row is a unit of its own here, so it cannot be joined to other private rows"
+def _unit_said(items: Mapping[str, Relation]) -> str:
+    """The unit's columns, as the user would join them."""
+    names = [
+        f"{alias}.{name}"
+        for alias, each in items.items()
+        for name, field in each.fields.items()
+        if field.unit and each.private
+    ]
+    return (
+        " = ".join(names) or "each row is a unit of its own here and cannot be joined to other private rows"
+    )
 
 
 def _unit_columns(alias: str, relation: Relation) -> tuple[exp.Column, ...] | None:
@@ -160,12 +215,14 @@ def _unit_columns(alias: str, relation: Relation) -> tuple[exp.Column, ...] | No
     return tuple(exp.column(name, table=alias, quoted=True) for name in relation.units)
 
 
-def _joins_on_unit(test: Typed | None, left: tuple[exp.Column, ...], right: tuple[exp.Column, ...]) -> bool:
-    """Whether the condition contains left = right for every column of the unit."""
-    if test is None or not left or len(left) != len(right):
-        return False
-    pairs = set()
-    todo = [test.sql]
+def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str) -> bool:
+    """Whether the condition says left = right for every column of the unit, AND whatever else.
+
+    Only bare columns count: a cast or any other function may map two units to one value.
+    """
+    parts = unit_parts(items[alias].units)
+    found = set()
+    todo = [] if test is None else [test.sql]
     while todo:
         node = todo.pop()
         if isinstance(node, exp.And):
@@ -173,109 +230,156 @@ def _joins_on_unit(test: Typed | None, left: tuple[exp.Column, ...], right: tupl
         elif isinstance(node, exp.Paren):
             todo.append(node.this)
         elif isinstance(node, exp.EQ):
-            pairs.add(frozenset((node.this.sql(DIALECT), node.expression.sql(DIALECT))))
-    return all(frozenset((a.sql(DIALECT), b.sql(DIALECT))) in pairs for a, b in zip(left, right, strict=True))
+            sides = (node.this, node.expression)
+            if all(isinstance(each, exp.Column) for each in sides) and alias in {
+                each.table for each in sides
+            }:
+                one, two = (items[each.table].fields[each.name].unit for each in sides)
+                if one == two and sides[0].table != sides[1].table:
+                    found.add(one)
+    return bool(parts) and set(parts) <= found
 
 
-def _relation(node: exp.Expression, world: World, multiplies: bool) -> Relation:
+def unit_parts(units: Sequence[object] | None) -> tuple[str, ...]:
+    """What the unit's columns are called in fields; none where each row is a unit, which has no column."""
+    if not units or list(units) == [ROW]:
+        return ()
+    return ("column", "partition")[: len(units)]
+
+
+def _relation(node: exp.Expr, world: World, numbered: bool) -> Relation:
     if isinstance(node, exp.Table):
-        return _table(node, world, multiplies)
+        return _table(node, world, numbered)
     if isinstance(node, exp.Subquery):
-        inner = node.this
-        if not isinstance(inner, exp.Select):
-            raise QueryError("UNION and the like over private rows are not possible; ask each part by itself.")
-        rows = select_rows(inner, world, multiplies)
-        return replace(rows, sql=exp.Subquery(this=rows.sql, alias=exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))))
-    raise QueryError(f"{node.sql(DIALECT)} cannot stand in FROM here; name a table of the catalog or a sub-query.")
+        _only(node, "this", "alias")
+        if not isinstance(node.this, exp.Select):
+            raise QueryError(
+                "UNION and the like over private rows are not possible; ask each part by itself."
+            )
+        rows = select_rows(node.this, world, numbered)
+        return replace(rows, sql=exp.Subquery(this=rows.sql, alias=_alias(node)))
+    raise QueryError(f"{said(node)} cannot stand in FROM here; name a table of the catalog or a sub-query.")
 
 
-def _table(node: exp.Table, world: World, multiplies: bool) -> Relation:
+def _alias(node: exp.Expr) -> exp.TableAlias:
+    return exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
+
+
+def _table(node: exp.Table, world: World, numbered: bool) -> Relation:
+    _only(node, "this", "alias")
     name = world.catalog.find(node.name)
-    if name is None or node.args.get("db"):
+    if name is None or not isinstance(node.this, exp.Identifier):
         known = ", ".join(sorted(world.catalog.tables))
-        raise QueryError(f"There is no table {node.sql(DIALECT)} in the catalog; it has {known}.".replace('"', ""))
-    for modifier in ("sample", "pivots", "laterals", "when", "ordinality", "hints"):
-        if node.args.get(modifier):
-            raise QueryError(f"Table {name} is used with a modifier that is not possible here; sample or pivot after the release.")
+        raise QueryError(f"There is no table {node.name} in the catalog; it has {known}.")
     declared = world.catalog.tables[name]
-    alias = exp.TableAlias(this=exp.to_identifier(node.alias_or_name, quoted=True))
     fields = world.fields(name)
-    scan = exp.Table(this=exp.to_identifier(name, quoted=True), alias=alias)
-    if not declared.private or declared.unit is None:
+    scan: exp.Expr = exp.Table(this=exp.to_identifier(name, quoted=True), alias=_alias(node))
+    unit = declared.unit if declared.private else None
+    if unit is not None and unit.is_row and numbered:
+        # A join may multiply rows, so each row gets a number, once, to be known by afterwards.
+        number = exp.alias_(exp.Window(this=exp.RowNumber()), ROW, quoted=True)
+        scan = _renamed(name, fields, number, _alias(node))
+        return Relation(scan, fields, (ROW,), (name,), materialize=True, single=True)
+    if any(fold(each) != _folded_by_engines(each) for each in _spellings(fields).values()):
+        scan = _renamed(name, fields, None, _alias(node))
+    if unit is None:
         return Relation(scan, fields, None)
-    if not declared.unit.is_row:
-        return Relation(scan, fields, tuple(each.casefold() for each in declared.unit.columns), (name,))
-    if not multiplies:
-        return Relation(scan, fields, (), (name,))
-    # A join may multiply rows, so each row gets a number, once, to be known by afterwards.
-    number = exp.alias_(exp.Window(this=exp.RowNumber()), ROW, quoted=True)
-    numbered = exp.select(exp.Star(), number).from_(exp.Table(this=exp.to_identifier(name, quoted=True)))
-    return Relation(exp.Subquery(this=numbered, alias=alias), fields, (ROW,), (name,), materialize=True)
+    units = tuple(fold(each) for each in unit.columns)
+    return Relation(scan, fields, units, (name,), single=unit.is_row)
 
 
-def select_rows(select: exp.Select, world: World, multiplies: bool) -> Relation:
+def _folded_by_engines(name: str) -> str:
+    """A name as engines fold it: they know the case of ASCII letters only."""
+    return "".join(each.lower() if each.isascii() else each for each in name)
+
+
+def _spellings(fields: Mapping[str, Field]) -> dict[str, str]:
+    return {name: each.name.partition(".")[2] for name, each in fields.items()}
+
+
+def _renamed(
+    table: str, fields: Mapping[str, Field], extra: exp.Expr | None, alias: exp.TableAlias
+) -> exp.Subquery:
+    """A table with its columns under their folded names."""
+    picked: list[exp.Expr] = [
+        exp.alias_(exp.column(spelled, quoted=True), name, quoted=True)
+        for name, spelled in _spellings(fields).items()
+        if not name.startswith(RESERVED)
+    ]
+    scan = exp.Table(this=exp.to_identifier(table, quoted=True))
+    return exp.Subquery(this=exp.select(*picked, *([extra] if extra else [])).from_(scan), alias=alias)
+
+
+def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Relation:
     """A sub-query as a relation: a projection, or an aggregation per unit."""
     from incrowd.query.per_unit import aggregate_per_unit, is_aggregating
 
     refuse_clauses(select)
-    below = sources(select, world)
-    private = below.units is not None
+    below = sources(select, world, numbered)
+    names = [each.alias_or_name for each in select.expressions]
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        raise QueryError(
+            f"Two columns of a sub-query are called {doubled}; name one of them otherwise, with AS."
+        )
     if is_aggregating(select) or select.args.get("distinct"):
         return aggregate_per_unit(select, below)
-    if multiplies and below.units == ():
-        raise QueryError("Each row is a unit of its own here; join the table itself, not a sub-query of it.")
-    lookup = below.lookup
     fields: dict[str, Field] = {}
-    projections: list[exp.Expression] = []
+    rows = below.select(select.args.get("where"))
     for each in select.expressions:
         name = each.alias_or_name
-        typed = total(each.unalias(), lookup)
-        projections.append(exp.alias_(typed.sql, name, quoted=True))
+        typed = total(each.unalias(), below.lookup)
+        rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
         fields[name] = field_from(each.unalias(), typed, below, name)
-    for index, column in enumerate(below.units or ()):
-        projections.append(exp.alias_(column.copy(), f"{UNIT}{index}", quoted=True))
-    rows = exp.Select(expressions=projections, from_=below.from_, joins=below.joins)
-    where = select.args.get("where")
-    if where is not None:
-        rows = rows.where(condition(where.this, lookup, "WHERE").sql)
-    units = tuple(f"{UNIT}{index}" for index in range(len(below.units or ()))) if private else None
-    return Relation(rows, fields, units, below.tables, below.materialize)
+    units, rows = carry_units(rows, below)
+    return Relation(rows, fields, units, below.tables, below.materialize, below.single)
 
 
-def field_from(node: exp.Expression, typed: Typed, below: Sources, name: str) -> Field:
+def carry_units(rows: exp.Select, below: Sources) -> tuple[tuple[str, ...] | None, exp.Select]:
+    """The select with the unit's columns under names of our own, and those names."""
+    if below.units is None:
+        return None, rows
+    names = tuple(f"{UNIT}{index}" for index in range(len(below.units)))
+    for name, column in zip(names, below.units, strict=True):
+        rows = rows.select(exp.alias_(column.copy(), name, quoted=True), copy=False)
+    return names, rows
+
+
+def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field:
     """The facts of a projected column; a plain column keeps all that was declared of it."""
     if isinstance(node, exp.Column):
-        source = below.items[node.table].fields[node.name]
-        is_unit = below.units is not None and any(node.sql() == each.sql() for each in below.units)
-        return replace(source, per_unit=source.per_unit or is_unit)
-    values = typed.values
+        return below.field(node)
     limits = None
     if typed.kind == "integer" and typed.low is not None and typed.high is not None:
         limits = (int(typed.low), int(typed.high))
-    return Field(typed.kind, typed.low, typed.high, typed.nullable, values, None, name, None, limits)
+    return Field(typed.kind, typed.low, typed.high, typed.nullable, typed.values, None, name, None, limits)
 
 
-def refuse_clauses(select: exp.Select) -> None:
-    """Clauses that no select over private rows may have."""
-    reasons = {
-        "limit": "LIMIT",
-        "offset": "OFFSET",
-        "qualify": "QUALIFY",
-        "sample": "SAMPLE",
-        "windows": "WINDOW",
-        "laterals": "LATERAL",
-        "pivots": "PIVOT",
-        "connect": "CONNECT BY",
-        "match": "MATCH_RECOGNIZE",
-        "into": "INTO",
-    }
-    for key, said in reasons.items():
-        if select.args.get(key):
-            raise QueryError(f"{said} over private rows is not possible; use it on the released result, in the outermost SELECT.")
-    known = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order", "kind", "hint", "operation_modifiers", "with_"}
+_REFUSED = {
+    "limit": "LIMIT",
+    "offset": "OFFSET",
+    "qualify": "QUALIFY",
+    "sample": "SAMPLE",
+    "windows": "WINDOW",
+    "laterals": "LATERAL",
+    "pivots": "PIVOT",
+    "connect": "CONNECT BY",
+    "match": "MATCH_RECOGNIZE",
+    "into": "INTO",
+    "kind": "SELECT AS",
+}
+_UNDERSTOOD = {"expressions", "from_", "joins", "where", "group", "having", "distinct", "order"}
+
+
+def refuse_clauses(select: exp.Select, *elsewhere: str) -> None:
+    """Clauses that no select over private rows may have; `elsewhere` names those that the caller moves out."""
     for key, value in select.args.items():
-        if value and key not in known and key not in reasons:
-            raise QueryError(f"The clause {key.strip('_').upper()} is not understood over private rows; leave it out.")
-
-
-__all__ = ["ROW", "UNIT", "Relation", "Sources", "World", "enumerated", "field_from", "refuse_clauses", "select_rows", "sources"]
+        if not value or key in _UNDERSTOOD or key in elsewhere:
+            continue
+        word = _REFUSED.get(key, key.strip("_").upper())
+        raise QueryError(
+            f"{word} over private rows is not possible; use it on the released result, in an outer SELECT."
+        )
+    distinct = select.args.get("distinct")
+    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
+        raise QueryError("DISTINCT ON is not possible over private rows; use GROUP BY.")

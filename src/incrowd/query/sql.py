@@ -15,7 +15,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.errors import QueryError
 
@@ -53,13 +53,18 @@ def parse(sql: str) -> Question:
     if len(statements) != 1:
         raise QueryError("Ask one question at a time: several statements were given.")
     tree = statements[0]
+    while isinstance(tree, exp.Subquery) and not any(
+        value for key, value in tree.args.items() if key != "this"
+    ):
+        tree = tree.this
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
     expected = text.count(_PREFIX)
-    tree = tree.transform(_name_arguments)
-    if sum(1 for node in tree.walk() if NAMED in node.meta) != expected:
+    named = tree.transform(_name_arguments)
+    assert isinstance(named, exp.Query)
+    if sum(1 for node in named.walk() if NAMED in node.meta) != expected:
         raise QueryError("An aggregate's named arguments could not be read; use name => (low, high).")
-    return Question(tree, options)
+    return Question(named, options)
 
 
 def _first_line(error: Exception) -> str:
@@ -78,7 +83,7 @@ def _take_clause(sql: str) -> tuple[str, dict[str, float]]:
     for index, token in enumerate(tokens):
         word = token.text.upper()
         if word == "DIFFERENTIAL_PRIVACY" and index >= 2 and tokens[index - 1].text.upper() == "WITH":
-            if options or edits and any(text == "" for *_, text in edits):
+            if any(text == "" for *_, text in edits):
                 raise QueryError("The DIFFERENTIAL_PRIVACY clause may be given once, in one SELECT.")
             end = index
             if index + 1 < len(tokens) and tokens[index + 1].text.upper() == "OPTIONS":
@@ -137,7 +142,7 @@ def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, flo
     raise QueryError("OPTIONS needs a list such as OPTIONS(epsilon=1, delta=1e-7).")
 
 
-def _name_arguments(node: exp.Expression) -> exp.Expression:
+def _name_arguments(node: exp.Expr) -> exp.Expr:
     """A marked function as the function it was, with its named arguments in the metadata."""
     if not isinstance(node, exp.Anonymous) or not str(node.this).lower().startswith(_PREFIX):
         return node
@@ -158,13 +163,11 @@ def _name_arguments(node: exp.Expression) -> exp.Expression:
         call = exp.func(name, *plain, dialect=DIALECT)
     except (SqlglotError, ValueError):
         raise QueryError(f"{name.upper()} does not take these arguments.") from None
-    if len(plain) == 1 and isinstance(plain[0], exp.Star):
-        raise QueryError(f"{name.upper()}(*) has no values to bound; bound the rows with max_rows_contributed.")
     call.meta[NAMED] = named
     return call
 
 
-def _pair(function: str, key: str, node: exp.Expression) -> tuple[float, float]:
+def _pair(function: str, key: str, node: exp.Expr) -> tuple[float, float]:
     values = node.expressions if isinstance(node, exp.Tuple) else []
     numbers = [number(each) for each in values]
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None or numbers[0] > numbers[1]:
@@ -172,7 +175,7 @@ def _pair(function: str, key: str, node: exp.Expression) -> tuple[float, float]:
     return numbers[0], numbers[1]
 
 
-def number(node: exp.Expression) -> float | None:
+def number(node: exp.Expr) -> float | None:
     """The value of a numeric literal, signed or not; None for anything else."""
     if isinstance(node, exp.Neg):
         inner = number(node.this)

@@ -1,13 +1,13 @@
 """What is known of an expression before any row is read: its kind, range, possible values, NULLs.
 
-Facts come from the owner's declarations and from the query's text alone. `low` and `high` are promises only
-together with clamping: a plan clamps every value it sums into them, so a wrong declaration costs accuracy,
-never privacy.
+Facts come from the owner's declarations and from the query's text alone. No guarantee rests on them: a plan clamps
+every value it sums into `low` and `high`, and a wrong declaration costs accuracy, never privacy.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,10 +15,22 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from incrowd.catalog import Column, DomainFrom
+from incrowd.errors import QueryError
+from incrowd.query.sql import DIALECT
 
 Kind = Literal["integer", "float", "text", "boolean", "date", "timestamp", "null"]
+UnitPart = Literal["", "column", "partition"]
 NUMBERS = frozenset({"integer", "float"})
 TIMES = frozenset({"date", "timestamp"})
+SQL_TYPES: Mapping[str, str] = {
+    "integer": "BIGINT",
+    "float": "DOUBLE",
+    "text": "TEXT",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "null": "TEXT",
+}
 ENUMERABLE = 10_000
 """The most values that bounds may span for their column to have a public domain by counting through them."""
 
@@ -39,25 +51,34 @@ class Field:
     contribution: float | None = None
     limits: tuple[Any, Any] | None = None
     """The declared bounds as values of the column's own type (dates stay dates)."""
-    per_unit: bool = False
-    """Whether it identifies the protected unit."""
+    unit: UnitPart = ""
+    """Whether it identifies the protected unit, or the partition within which it does."""
 
 
 @dataclass(frozen=True)
 class Typed:
     """An expression that cannot raise, with what is known of it."""
 
-    sql: exp.Expression
+    sql: exp.Expr
     kind: Kind
     low: float | None = None
     high: float | None = None
     nullable: bool = True
     values: tuple[Any, ...] | None = None
+    said: str = ""
+    """The expression as the user wrote it, for messages."""
 
     @property
     def bounded(self) -> bool:
         """Whether both ends are known."""
         return self.low is not None and self.high is not None
+
+    @property
+    def constant(self) -> float | None:
+        """The value of a constant number; None for anything else."""
+        if self.kind not in NUMBERS or self.values is None or len(self.values) != 1 or self.nullable:
+            return None
+        return float(self.values[0])
 
     def but(self, **changes: Any) -> Typed:
         """A copy with some facts changed."""
@@ -65,6 +86,31 @@ class Typed:
 
 
 Lookup = Callable[[exp.Column], Typed]
+
+
+def fold(name: str) -> str:
+    """A name as SQL compares it: as the parser does, without regard to case.
+
+    >>> fold("Straße"), fold("ÄGE")
+    ('straße', 'äge')
+    """
+    return name.lower()
+
+
+def said(node: exp.Expr) -> str:
+    """An expression as the user would write it: no aliases of ours, quotes only where a name needs them.
+
+    >>> import sqlglot
+    >>> said(sqlglot.parse_one('SUM("t"."age" + "t"."my col")', read="duckdb"))
+    'SUM(age + "my col")'
+    """
+    shown = node.copy()
+    for column in shown.find_all(exp.Column):
+        column.set("table", None)
+    for name in shown.find_all(exp.Identifier):
+        name.set("quoted", re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.name) is None)
+    text = shown.sql(DIALECT)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def field_of(table: str, name: str, column: Column) -> Field:
@@ -75,16 +121,9 @@ def field_of(table: str, name: str, column: Column) -> Field:
     if limits is not None and kind in NUMBERS:
         low, high = float(limits[0]), float(limits[1])  # type: ignore[arg-type]
     domain = str(column.domain) if isinstance(column.domain, DomainFrom) else None
+    contribution = None if column.contribution is None else float(column.contribution)
     return Field(
-        kind,
-        low,
-        high,
-        column.nullable,
-        column.values,
-        domain,
-        f"{table}.{name}",
-        None if column.contribution is None else float(column.contribution),
-        limits,
+        kind, low, high, column.nullable, column.values, domain, f"{table}.{name}", contribution, limits
     )
 
 
@@ -101,7 +140,7 @@ def enumerated(field: Field) -> tuple[Any, ...] | None:
     return tuple(low + dt.timedelta(days=day) for day in range(days)) if days <= ENUMERABLE else None
 
 
-def literal(value: Any) -> exp.Expression:
+def literal(value: Any) -> exp.Expr:
     """A value of a declared type as SQL."""
     if value is None:
         return exp.null()
@@ -113,23 +152,32 @@ def literal(value: Any) -> exp.Expression:
         return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
     if isinstance(value, str):
         return exp.Literal.string(value)
-    return real(value)
+    if isinstance(value, int):
+        return exp.cast(exp.Literal.string(str(value)), "BIGINT")
+    return double(float(value))
 
 
-def real(value: float) -> exp.Expression:
-    """A number as SQL, exactly: integers as they are, other values as a cast of their shortest text."""
-    if float(value).is_integer() and abs(value) < 2**53:
-        number: exp.Expression = exp.Literal.number(str(abs(int(value))))
-    else:
-        number = exp.cast(exp.Literal.string(repr(abs(float(value)))), "DOUBLE")
-    return exp.Neg(this=number) if value < 0 else number
+def double(value: float) -> exp.Expr:
+    """A number as a float64, exactly: a cast of its shortest text.
+
+    Bare decimal literals are decimals in some engines, and decimals overflow with an error.
+
+    >>> double(-0.5).sql("duckdb")
+    "CAST('-0.5' AS DOUBLE)"
+    """
+    text = "Infinity" if value == float("inf") else repr(float(value))
+    return exp.cast(exp.Literal.string(text), "DOUBLE")
 
 
 def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
     """How column references resolve: alias and name to the field's facts."""
 
     def find(node: exp.Column) -> Typed:
-        field = scope[node.table][node.name]
+        field = scope.get(node.table, {}).get(node.name)
+        if field is None:
+            raise QueryError(
+                f"{node.name} belongs to another SELECT; a sub-query cannot look at the rows around it, join it instead."
+            )
         return Typed(node.copy(), field.kind, field.low, field.high, field.nullable, enumerated(field))
 
     return find

@@ -1,0 +1,92 @@
+"""Putting expressions side by side: numbers in one arithmetic, both sides of a comparison in one kind.
+
+Engines add casts of their own where kinds differ, and some of those raise on some rows. Here every cast is written out,
+in its never-raising form.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.typed import NUMBERS, TIMES, Kind, Typed
+
+
+def as_float(typed: Typed, where: str) -> Typed:
+    """A number as float64, so that arithmetic overflows to infinity and never to an error."""
+    if typed.kind == "null":
+        return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float")
+    if typed.kind == "boolean":
+        whole = None if typed.values is None else tuple(int(each) for each in typed.values)
+        return typed.but(
+            sql=exp.cast(exp.paren(typed.sql), "DOUBLE"), kind="integer", low=0.0, high=1.0, values=whole
+        )
+    if typed.kind not in NUMBERS:
+        raise QueryError(f"{where} needs numbers, but {typed.said} is of type {typed.kind}.")
+    if isinstance(typed.sql, exp.Cast) and typed.sql.to.this == exp.DataType.Type.DOUBLE:
+        return typed
+    return typed.but(sql=exp.cast(typed.sql, "DOUBLE"))
+
+
+def as_timestamp(typed: Typed) -> Typed:
+    """A date or timestamp as a timestamp; NULL where it leaves the calendar of timestamps."""
+    if typed.kind == "timestamp":
+        return typed
+    sql = exp.TryCast(this=typed.sql, to=exp.DataType.build("TIMESTAMP"))
+    return typed.but(sql=sql, kind="timestamp", values=None)
+
+
+def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
+    """Two sides of a comparison in one kind; text beside a date is read as a date where it is one."""
+    kinds = {left.kind, right.kind}
+    if kinds == {"float"}:
+        # Declared decimals and floats are one kind here, and two types in the engine.
+        return as_float(left, where), as_float(right, where)
+    if "null" in kinds or len(kinds) == 1:
+        return left, right
+    if kinds <= NUMBERS:
+        return as_float(left, where), as_float(right, where)
+    if kinds <= TIMES:
+        return as_timestamp(left), as_timestamp(right)
+    for one, other, flip in ((left, right, False), (right, left, True)):
+        if one.kind == "text" and isinstance(one.sql, exp.Literal) and other.kind in TIMES:
+            short = other.kind == "date" and len(one.sql.name) <= 10
+            target: Kind = "date" if short else "timestamp"
+            sql = exp.TryCast(this=one.sql, to=exp.DataType.build(target.upper()))
+            read = one.but(sql=sql, kind=target, values=None, nullable=True)
+            fixed = other if short else as_timestamp(other)
+            return (fixed, read) if flip else (read, fixed)
+    raise QueryError(
+        f"{where} compares {left.said}, which is of type {left.kind}, with {right.said}, which is of type "
+        f"{right.kind}; CAST one of them."
+    )
+
+
+def truth(sql: exp.Expr, *parts: Typed) -> Typed:
+    """A truth value; unknown where a part is NULL."""
+    return Typed(sql, "boolean", 0, 1, any(each.nullable for each in parts), (False, True))
+
+
+def unite(parts: list[Typed], where: str) -> tuple[Typed, list[exp.Expr]]:
+    """The facts of an expression that is one of several, and the several in one type."""
+    known = [each for each in parts if each.kind != "null"]
+    if not known:
+        return parts[0], [each.sql for each in parts]
+    kinds = {each.kind for each in known}
+    if len(kinds) > 1 and not kinds <= NUMBERS:
+        raise QueryError(
+            f"The branches of {where} are of different types ({', '.join(sorted(kinds))}); CAST them to one."
+        )
+    kind: Kind = known[0].kind if len(kinds) == 1 else "float"
+    # Whole numbers too: one branch may be a column and the next an expression in float64.
+    sqls = [as_float(each, where).sql if kind in NUMBERS else each.sql for each in parts]
+    values: tuple[Any, ...] | None = None
+    if all(each.values is not None for each in known):
+        values = tuple(dict.fromkeys(value for each in known for value in each.values or ()))
+    lows = [each.low for each in known if each.low is not None]
+    highs = [each.high for each in known if each.high is not None]
+    low = min(lows) if len(lows) == len(known) else None
+    high = max(highs) if len(highs) == len(known) else None
+    return Typed(sqls[0], kind, low, high, any(each.nullable for each in parts), values), sqls

@@ -1,0 +1,36 @@
+"""The functions that may be applied to private rows, each in its total (never-raising) form.
+
+A function takes the parsed node and its arguments, already total, and gives the total call with what is known
+of its result. To add one: prove that no argument makes any engine raise, or guard the call with CASE; put it into
+the list of its file.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.functions.choices import CHOICES
+from incrowd.query.functions.numbers import NUMBERS
+from incrowd.query.functions.signature import Function
+from incrowd.query.functions.texts import TEXTS
+from incrowd.query.functions.times import TIMES, date_part
+from incrowd.query.typed import Typed
+
+FUNCTIONS: dict[type[exp.Expr], Function] = {**NUMBERS, **CHOICES, **TEXTS, **TIMES}
+_BY_NAME = {"DATE_PART": date_part, "DATEPART": date_part}
+
+
+def by_name(node: exp.Anonymous, arguments: list[Typed]) -> Typed:
+    """A function that the parser has no node for."""
+    name = str(node.this)
+    function = _BY_NAME.get(name.upper())
+    if function is None:
+        raise QueryError(
+            f"{name.upper()} is not among the functions that are safe over private rows; write it with CASE, "
+            "arithmetic, text or date functions."
+        )
+    return function(node, arguments)
+
+
+__all__ = ["FUNCTIONS", "Function", "by_name"]

@@ -1,0 +1,118 @@
+"""Functions of numbers: float64 in, float64 out, NULL where they are not defined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.functions.signature import Function, as_number, guarded, name_of, one, whole_constant
+from incrowd.query.typed import Typed, double
+
+
+def _map(value: float | None, function: Callable[[float], float]) -> float | None:
+    return None if value is None else function(value)
+
+
+def _rounding(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_number(node, arguments[0])
+    if isinstance(node, exp.Round) and len(arguments) == 2:
+        digits = max(-18, min(18, whole_constant(node, arguments[1], "The number of digits")))
+        places = exp.Literal.number(str(abs(digits)))
+        sql: exp.Expr = exp.Round(this=value.sql, decimals=exp.Neg(this=places) if digits < 0 else places)
+        slack = 10.0**-digits
+        low, high = _map(value.low, lambda v: v - slack), _map(value.high, lambda v: v + slack)
+        return Typed(sql, "float" if digits > 0 else "integer", low, high, value.nullable)
+    one(node, arguments)
+    low, high = _map(value.low, math.floor), _map(value.high, math.ceil)
+    return Typed(type(node)(this=value.sql), "integer", low, high, value.nullable)
+
+
+def _abs(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_number(node, one(node, arguments))
+    low = high = None
+    if value.low is not None and value.high is not None:
+        ends = sorted((abs(value.low), abs(value.high)))
+        low, high = (0.0 if value.low <= 0 <= value.high else ends[0]), ends[1]
+    return Typed(exp.Abs(this=value.sql), value.kind, low, high, value.nullable)
+
+
+def _sign(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_number(node, one(node, arguments))
+    sql = exp.Case(
+        ifs=[
+            exp.If(this=test(this=value.sql.copy(), expression=double(0.0)), true=double(result))
+            for test, result in ((exp.LT, -1.0), (exp.EQ, 0.0), (exp.LTE, 1.0))
+        ]
+    )
+    # The last test is against infinity: NaN, which engines order above it, has no sign.
+    sql.args["ifs"][2].this.set("expression", double(math.inf))
+    return Typed(sql, "integer", -1, 1, value.nullable or value.kind == "float", (-1, 0, 1))
+
+
+def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """LN, LOG and SQRT: NULL where they are not defined."""
+    root = isinstance(node, exp.Sqrt)
+    if len(arguments) > (2 if isinstance(node, exp.Log) else 1):
+        raise QueryError(f"{name_of(node)} takes one number.")
+    value = as_number(node, arguments[-1])
+    test = (exp.GTE if root else exp.GT)(this=value.sql.copy(), expression=double(0.0))
+    function: Callable[[float], float] = math.sqrt if root else math.log
+    divisor = 1.0
+    inner: exp.Expr = exp.Sqrt(this=value.sql) if root else exp.Ln(this=value.sql)
+    if isinstance(node, exp.Log):
+        # One argument is base 10 in SQL; the natural logarithm is the one that every engine computes alike.
+        base = 10.0 if len(arguments) == 1 else arguments[0].constant or 0.0
+        if base <= 0 or base == 1:
+            raise QueryError("The base of LOG must be a positive constant other than 1.")
+        divisor = math.log(base)
+        inner = exp.Div(this=inner, expression=double(divisor), typed=False, safe=False)
+    low = high = None
+    sure = value.low is not None and (value.low > 0 or (root and value.low >= 0))
+    if sure and value.low is not None and value.high is not None:
+        ends = sorted((function(value.low) / divisor, function(value.high) / divisor))
+        low, high = ends[0] - 1e-9, ends[1] + 1e-9
+    return Typed(guarded(test, inner), "float", low, high, not sure or value.nullable)
+
+
+def _exp(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_number(node, one(node, arguments))
+    test = exp.LT(this=value.sql.copy(), expression=double(700.0))
+    small = value.high is not None and value.high < 700
+    high = math.exp(value.high) * (1 + 1e-9) if small and value.high is not None else None
+    sql = guarded(test, exp.Exp(this=value.sql))
+    return Typed(sql, "float", 0.0 if small else None, high, not small or value.nullable)
+
+
+def _power(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_number(node, arguments[0])
+    exponent = arguments[1].constant if len(arguments) == 2 else None
+    if exponent not in (1, 2, 3, 4):
+        raise QueryError("POWER takes a constant exponent of 1, 2, 3 or 4; use SQRT, EXP and LN for others.")
+    count = int(exponent)
+    sql: exp.Expr = value.sql
+    for _ in range(count - 1):
+        sql = exp.Mul(this=sql, expression=value.sql.copy())
+    low = high = None
+    # Beyond 1e75 the fourth power leaves float64.
+    if value.low is not None and value.high is not None and max(abs(value.low), abs(value.high)) < 1e75:
+        ends = sorted((value.low**count, value.high**count))
+        low, high = (0.0 if count % 2 == 0 and value.low <= 0 <= value.high else ends[0]), ends[1]
+    return Typed(exp.paren(sql), value.kind, low, high, value.nullable)
+
+
+NUMBERS: dict[type[exp.Expr], Function] = {
+    exp.Floor: _rounding,
+    exp.Ceil: _rounding,
+    exp.Round: _rounding,
+    exp.Trunc: _rounding,
+    exp.Abs: _abs,
+    exp.Sign: _sign,
+    exp.Ln: _defined_above_zero,
+    exp.Log: _defined_above_zero,
+    exp.Sqrt: _defined_above_zero,
+    exp.Exp: _exp,
+    exp.Pow: _power,
+}

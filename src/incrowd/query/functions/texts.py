@@ -1,0 +1,84 @@
+"""Functions of text. None makes a text longer than its arguments together, so that no row can exhaust memory."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.functions.signature import Function, as_text, name_of, one, whole_constant
+from incrowd.query.typed import Typed
+
+
+def _text_to_text(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_text(node, one(node, arguments))
+    return Typed(type(node)(this=value.sql), "text", nullable=value.nullable)
+
+
+def _length(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_text(node, one(node, arguments))
+    return Typed(exp.Length(this=value.sql), "integer", 0, None, value.nullable)
+
+
+def _slice(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_text(node, arguments[0])
+    places = [whole_constant(node, each, "The place") for each in arguments[1:]]
+    if any(place < 0 for place in places) or (isinstance(node, exp.Substring) and places[0] < 1):
+        raise QueryError(f"{name_of(node)} counts from 1 here, and takes no negative lengths.")
+    texts = [exp.Literal.number(str(place)) for place in places]
+    if isinstance(node, exp.Substring):
+        length = texts[1] if len(texts) > 1 else None
+        sql: exp.Expr = exp.Substring(this=value.sql, start=texts[0], length=length)
+    else:
+        sql = type(node)(this=value.sql, expression=texts[0])
+    return Typed(sql, "text", nullable=value.nullable)
+
+
+def _concat(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """|| gives NULL beside NULL; CONCAT passes it over."""
+    skips = isinstance(node, exp.Concat)
+    parts = [as_text(node, each) for each in arguments]
+    sqls = [
+        exp.Coalesce(this=each.sql, expressions=[exp.Literal.string("")])
+        if skips and each.nullable
+        else exp.paren(each.sql)
+        for each in parts
+    ]
+    sql: exp.Expr = sqls[0]
+    for each in sqls[1:]:
+        sql = exp.DPipe(this=sql, expression=each, safe=True)
+    return Typed(exp.paren(sql), "text", nullable=not skips and any(each.nullable for each in parts))
+
+
+def _replace(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    value = as_text(node, arguments[0])
+    if len(arguments) != 3 or any(
+        not (isinstance(each.sql, exp.Literal) and each.sql.is_string) for each in arguments[1:]
+    ):
+        raise QueryError("REPLACE takes a text and two constant texts.")
+    old, new = arguments[1].sql, arguments[2].sql
+    if not old.name or len(new.name) > len(old.name):
+        raise QueryError("REPLACE must not make the text longer, so that no row can exhaust memory.")
+    sql = exp.Replace(this=value.sql, expression=old, replacement=new)
+    return Typed(sql, "text", nullable=value.nullable)
+
+
+def _test(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    left, right = (as_text(node, each) for each in arguments)
+    sql = type(node)(this=left.sql, expression=right.sql)
+    return Typed(sql, "boolean", 0, 1, left.nullable or right.nullable, (False, True))
+
+
+TEXTS: dict[type[exp.Expr], Function] = {
+    exp.Lower: _text_to_text,
+    exp.Upper: _text_to_text,
+    exp.Trim: _text_to_text,
+    exp.Length: _length,
+    exp.Substring: _slice,
+    exp.Left: _slice,
+    exp.Right: _slice,
+    exp.DPipe: _concat,
+    exp.Concat: _concat,
+    exp.Replace: _replace,
+    exp.StartsWith: _test,
+    exp.Contains: _test,
+}

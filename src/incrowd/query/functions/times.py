@@ -1,0 +1,111 @@
+"""Functions of dates and timestamps, NULL outside the years 1 to 9999.
+
+Engines raise on arithmetic near the ends of their calendars, and differ on infinite dates: both are kept out by a guard.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.functions.signature import Function, guarded, name_of, one
+from incrowd.query.sql import DIALECT
+from incrowd.query.typed import TIMES as TIME_KINDS
+from incrowd.query.typed import Kind, Typed
+
+_PARTS: dict[str, tuple[int, int] | None] = {
+    "YEAR": None,
+    "QUARTER": (1, 4),
+    "MONTH": (1, 12),
+    "WEEK": (1, 53),
+    "DAY": (1, 31),
+    "DOW": (0, 6),
+    "HOUR": (0, 23),
+    "MINUTE": (0, 59),
+    "SECOND": (0, 59),
+}
+_SAME = {"DAYOFWEEK": "DOW", "DAYOFMONTH": "DAY", "WEEKDAY": "DOW"}
+_TRUNCATIONS = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE")
+
+
+def _time(node: exp.Expr, typed: Typed) -> Typed:
+    """A date inside the calendar; NULL outside."""
+    if typed.kind not in TIME_KINDS:
+        raise QueryError(
+            f"{name_of(node)} needs a date, but {typed.said} is of type {typed.kind}; CAST it AS DATE."
+        )
+    kind = typed.kind.upper()
+    first, last = (exp.cast(exp.Literal.string(day), kind) for day in ("0001-01-08", "9999-12-24"))
+    after = exp.GTE(this=typed.sql.copy(), expression=first)
+    before = exp.LTE(this=typed.sql.copy(), expression=last)
+    return typed.but(sql=guarded(exp.And(this=after, expression=before), typed.sql))
+
+
+def _part(name: str, value: Typed) -> Typed:
+    asked = _SAME.get(name, name)
+    if asked not in _PARTS:
+        raise QueryError(f"EXTRACT of {name} is not possible here; use {', '.join(_PARTS)}.")
+    span = _PARTS[asked]
+    if value.kind == "date" and asked in ("HOUR", "MINUTE", "SECOND"):
+        value = value.but(sql=exp.TryCast(this=value.sql, to=exp.DataType.build("TIMESTAMP")))
+    sql = exp.cast(exp.Extract(this=exp.var(asked), expression=value.sql), "BIGINT")
+    if span is None:
+        return Typed(sql, "integer", 1, 9999, value.nullable)
+    low, high = span
+    return Typed(sql, "integer", low, high, value.nullable, tuple(range(low, high + 1)))
+
+
+def _extract(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    name = node.name.upper() if isinstance(node, exp.Extract) else type(node).__name__.upper()
+    return _part(name, _time(node, one(node, arguments)))
+
+
+def date_part(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """DATE_PART('year', d), the same as EXTRACT(YEAR FROM d)."""
+    if len(arguments) != 2 or not isinstance(arguments[0].sql, exp.Literal):
+        raise QueryError("DATE_PART takes a constant part and a date, as in DATE_PART('year', d).")
+    return _part(arguments[0].sql.name.upper(), _time(node, arguments[1]))
+
+
+def _truncate(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    unit = str(node.args["unit"].name).upper()
+    if unit not in _TRUNCATIONS:
+        raise QueryError(f"DATE_TRUNC to {unit} is not possible here; use {', '.join(_TRUNCATIONS)}.")
+    value = _time(node, arguments[0])
+    call = exp.func("DATE_TRUNC", exp.Literal.string(unit), value.sql, dialect=DIALECT)
+    kind: Kind = "date" if value.kind == "date" and unit not in ("HOUR", "MINUTE") else "timestamp"
+    sql = exp.TryCast(this=call, to=exp.DataType.build(kind.upper()))
+    return Typed(sql, kind, nullable=value.nullable)
+
+
+def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    unit = str(node.args["unit"].name).upper() if node.args.get("unit") else "DAY"
+    if unit != "DAY":
+        raise QueryError("DATE_DIFF counts days here; divide for other units.")
+    end, start = (_time(node, each) for each in arguments[:2])
+    days = [exp.TryCast(this=each.sql, to=exp.DataType.build("DATE")) for each in (start, end)]
+    call = exp.func("DATE_DIFF", exp.Literal.string("day"), *days, dialect=DIALECT)
+    return Typed(call, "integer", nullable=start.nullable or end.nullable)
+
+
+TIMES: dict[type[exp.Expr], Function] = {
+    **dict.fromkeys(
+        (
+            exp.Extract,
+            exp.Year,
+            exp.Quarter,
+            exp.Month,
+            exp.Week,
+            exp.Day,
+            exp.DayOfWeek,
+            exp.DayOfMonth,
+            exp.Hour,
+            exp.Minute,
+            exp.Second,
+        ),
+        _extract,
+    ),
+    exp.TimestampTrunc: _truncate,
+    exp.DateTrunc: _truncate,
+    exp.DateDiff: _days_between,
+}

@@ -1,0 +1,185 @@
+"""Finds the innermost aggregations over private rows and cuts them out of the question.
+
+What lies above a released aggregation is post-processing (it sees released numbers only) and stays SQL; what lies
+below must keep ownership (`relations`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.aggregates import Aggregates
+from incrowd.query.keys import key_for, narrowed
+from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
+from incrowd.query.plan import Key, Leaf
+from incrowd.query.relations import Sources, World, refuse_clauses, sources
+from incrowd.query.sql import DIALECT
+from incrowd.query.typed import said
+
+RELEASED = "released_"
+"""What the tables of released numbers are called, with the leaf's number behind it."""
+
+
+@dataclass
+class Cutter:
+    """Walks the tree from the outside in and cuts the leaves out."""
+
+    world: World
+    rows: float | None
+    groups: float | None
+    leaves: list[Leaf] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def cut(self, node: exp.Query) -> exp.Query:
+        """The query with each leaf replaced by its released table."""
+        if not self.world.private(node):
+            raise QueryError(
+                "The question reads public tables only; ask the database itself, it costs nothing."
+            )
+        if isinstance(node, exp.SetOperation):
+            for side in ("this", "expression"):
+                part = node.args[side]
+                if not self.world.private(part):
+                    raise QueryError(
+                        "Every part of a UNION must be about private tables; leave the others out."
+                    )
+                inner = part.unnest() if isinstance(part, exp.Subquery) else part
+                assert isinstance(inner, exp.Query)
+                node.set(side, self.cut(inner))
+            return node
+        if not isinstance(node, exp.Select):
+            raise QueryError(f"{type(node).__name__.upper()} is not possible here; write a SELECT.")
+        below = _from_items(node)
+        released = [each for each in below if self._released(each)]
+        if not released:
+            if not is_aggregating(node) and not node.args.get("distinct"):
+                raise QueryError(
+                    "This would show the rows of people; ask for an aggregate instead, such as SELECT COUNT(*) or AVG(...) "
+                    "with GROUP BY."
+                )
+            return self._cut_leaf(node)
+        for each in below:
+            if each not in released:
+                kind = "private" if self.world.private(each) else "public"
+                raise QueryError(
+                    f"{each.alias_or_name} holds {kind} rows and cannot be joined to released numbers; use it inside the "
+                    "SELECT that aggregates."
+                )
+            each.set("this", self.cut(each.this))
+        if self.world.private(node):
+            raise QueryError("A sub-query over private rows may stand in FROM only; join its result instead.")
+        return node
+
+    def _released(self, node: exp.Expr) -> bool:
+        """Whether a FROM item is an aggregation over people (not one per person)."""
+        if not isinstance(node, exp.Subquery) or not self.world.private(node):
+            return False
+        inner = node.this
+        if not isinstance(inner, exp.Select):
+            return isinstance(inner, exp.SetOperation)
+        if any(self._released(each) for each in _from_items(inner)):
+            return True
+        if not is_aggregating(inner) and not inner.args.get("distinct"):
+            return False
+        return not groups_by_unit(inner, sources(inner, self.world))
+
+    def _cut_leaf(self, select: exp.Select) -> exp.Select:
+        leaf, outer = self._leaf(select)
+        text = repr((leaf.rows.sql(DIALECT), leaf.keys, tuple(leaf.measures.values()), leaf.aggregates))
+        if text not in self.seen:
+            self.seen[text] = len(self.leaves)
+            self.leaves.append(leaf)
+        return outer.from_(exp.to_table(f"{RELEASED}{self.seen[text]}"))
+
+    def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select]:
+        refuse_clauses(select, "limit", "offset")
+        where = select.args.get("where")
+        below = narrowed(sources(select, self.world), None if where is None else where.this)
+        nodes = group_keys(select)
+        keys = tuple(key_for(index, node, below) for index, node in enumerate(nodes))
+        found = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
+        outer = _outer(select, nodes, keys, found)
+        rows = below.select(where)
+        units = tuple(f"u{index}" for index in range(len(below.units or ())))
+        for name, column in zip(units, below.units or (), strict=True):
+            # Rows without a unit belong to nobody.
+            rows = rows.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
+            rows = rows.select(exp.alias_(column.copy(), name))
+        for key in keys:
+            rows = rows.select(exp.alias_(key.sql.copy(), key.name))
+        relations = {self.world.catalog.tables[name].relation for name in below.tables}
+        leaf = Leaf(
+            rows,
+            () if below.single else units,
+            below.materialize,
+            keys,
+            found.measures,
+            tuple(found.columns.values()),
+            2 if "replace" in relations else 1,
+            below.tables,
+            None if self.groups is None else int(self.groups),
+        )
+        return leaf, outer
+
+    def _rows(self, below: Sources) -> float | None:
+        """How many rows one unit counts for: as the analyst says, or the owner of a table that stands alone.
+
+        A declared number bounds a table's own rows, which a join may multiply and a sub-query may change.
+        """
+        if self.rows is not None or len(below.items) != 1:
+            return self.rows
+        (relation,) = below.items.values()
+        declared = [self.world.catalog.tables[name].contribution for name in relation.tables]
+        return None if len(declared) != 1 or declared[0] is None else float(declared[0])
+
+
+def _from_items(select: exp.Select) -> list[exp.Expr]:
+    start = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    return ([start.this] if start is not None else []) + [join.this for join in joins]
+
+
+def _outer(select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], found: Aggregates) -> exp.Select:
+    """The select over its released table: keys and aggregates become columns."""
+    names = {node.sql(DIALECT): key.name for node, key in zip(nodes, keys, strict=True)}
+
+    def swap(part: exp.Expr) -> exp.Expr:
+        if part.sql(DIALECT) in names:
+            return exp.column(names[part.sql(DIALECT)])
+        if isinstance(part, exp.Window):
+            raise QueryError(
+                "A window over the result belongs into an outer SELECT: SELECT ..., SUM(n) OVER () FROM (this query)."
+            )
+        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
+            raise QueryError(
+                "A sub-query inside the SELECT that aggregates private rows is not possible; join its result outside."
+            )
+        if isinstance(part, exp.IgnoreNulls | exp.RespectNulls):
+            raise QueryError(f"{said(part)} is not an aggregate that can be released.")
+        if isinstance(part, exp.Filter | exp.WithinGroup | exp.AggFunc):
+            return exp.column(found.column(part))
+        if isinstance(part, exp.Column) and part.table:
+            raise QueryError(f"{part.name} must be in GROUP BY or inside an aggregate.")
+        return part
+
+    def moved(node: exp.Expr) -> exp.Expr:
+        return node.copy().transform(swap)
+
+    outer = exp.Select()
+    for each in select.expressions:
+        outer = outer.select(exp.alias_(moved(each.unalias()), each.alias_or_name, quoted=True))
+    having = select.args.get("having")
+    if having is not None:
+        outer = outer.where(moved(having.this))
+    for clause in ("order", "limit", "offset"):
+        given = select.args.get(clause)
+        if given is not None:
+            outer.set(clause, moved(given))
+    if select.args.get("distinct") and is_aggregating(select):
+        outer = outer.distinct()
+    elif select.args.get("order") is None and keys:
+        outer = outer.order_by(*[exp.column(key.name) for key in keys])
+    return outer

@@ -1,0 +1,61 @@
+"""MEDIAN, quantiles, MIN and MAX: the ranks that are asked for, and the cells of the histogram that answers them."""
+
+from __future__ import annotations
+
+import math
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.sql import number
+
+BUCKETS = 4096
+EXTREME = 0.01
+"""MIN and MAX are answered as this quantile and its mirror image."""
+_NARROWEST = 1e-250
+
+
+def ranks_of(node: exp.Expr, label: str) -> tuple[float, ...]:
+    """The ranks, between 0 and 1."""
+    if isinstance(node, exp.Median):
+        return (0.5,)
+    if isinstance(node, exp.Min | exp.Max):
+        return (EXTREME if isinstance(node, exp.Min) else 1 - EXTREME,)
+    given = node.args.get("quantile") or node.args.get("expression")
+    if isinstance(given, exp.Array | exp.Tuple):
+        function = label.partition("(")[0]
+        raise QueryError(
+            f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): together they "
+            "cost as one."
+        )
+    rank = None if given is None else number(given)
+    if rank is None or not 0 <= rank <= 1:
+        raise QueryError(f"{label} needs a constant rank between 0 and 1.")
+    return (rank,)
+
+
+def note_of(node: exp.Expr, label: str) -> str:
+    """What an answer must say of an extreme."""
+    if not isinstance(node, exp.Min | exp.Max):
+        return ""
+    side = "below" if isinstance(node, exp.Min) else "above"
+    return (
+        f"{label} is answered as the value that {EXTREME:.0%} of the rows lie {side}: one person alone decides the "
+        "true one."
+    )
+
+
+def cells_of(low: float, high: float, whole: bool) -> tuple[float, float, int]:
+    """The range of a histogram and the number of its equal cells; one cell for each whole number where they are few.
+
+    >>> cells_of(17, 90, True), cells_of(0.0, 1.0, False)
+    ((17, 91, 74), (0.0, 1.0, 4096))
+    """
+    if whole:
+        low, high = math.floor(low), math.ceil(high)
+        if high - low < BUCKETS:
+            return low, high + 1, int(high - low) + 1
+    if not (high - low) / BUCKETS > _NARROWEST:
+        # A constant: any range that holds it will do.
+        high = low + max(abs(low), 1.0) * 1e-9
+    return low, high, BUCKETS

@@ -1,0 +1,30 @@
+"""The rewrites that a question goes through before it is planned, one file each, in this order.
+
+Each is a pure function from a tree to a tree that means the same, or refuses it in a sentence. After the last one every
+column carries its table, every name is spelled as the planner folds it, and no WITH is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from incrowd.query.relations import World
+from incrowd.query.rules.inline_ctes import inline_ctes
+from incrowd.query.rules.list_public import list_public
+from incrowd.query.rules.name_columns import name_columns
+from incrowd.query.rules.qualify_names import qualify_names
+
+Rule = Callable[[exp.Query, World], exp.Query]
+RULES: tuple[Rule, ...] = (name_columns, inline_ctes, qualify_names, list_public)
+
+
+def rewrite(tree: exp.Query, world: World) -> exp.Query:
+    """The tree after all rules."""
+    for rule in RULES:
+        tree = rule(tree, world)
+    return tree
+
+
+__all__ = ["RULES", "Rule", "rewrite"]

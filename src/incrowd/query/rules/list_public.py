@@ -1,0 +1,32 @@
+"""x IN (SELECT y FROM a public table): the sub-query is checked and kept beside the test.
+
+What a public table holds is known to everybody, so the test is a function of one row. A sub-query that reads private tables, or
+looks at the row around it, is left as it is and refused where the test is read.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.expressions import LISTED
+from incrowd.query.relations import World, select_rows
+
+
+def list_public(tree: exp.Query, world: World) -> exp.Query:
+    """The tree with each public list marked."""
+    for node in tree.find_all(exp.In):
+        query = node.args.get("query")
+        inner = query.unnest() if isinstance(query, exp.Subquery) else query
+        if not isinstance(inner, exp.Select) or world.private(inner):
+            continue
+        if len(inner.expressions) != 1:
+            raise QueryError("The sub-query of IN must give one column.")
+        rows = select_rows(inner, world)
+        ((name, facts),) = rows.fields.items()
+        alias = exp.TableAlias(this=exp.to_identifier("rows", quoted=True))
+        listed = exp.select(exp.alias_(exp.column(name, table="rows", quoted=True), "v")).from_(
+            exp.Subquery(this=rows.sql, alias=alias)
+        )
+        node.meta[LISTED] = (listed, facts)
+    return tree

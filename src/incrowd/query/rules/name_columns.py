@@ -1,0 +1,27 @@
+"""Unnamed aggregates in SELECT lists get names that people would choose: COUNT(*) is count, SUM(x) is sum_x."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.query.relations import World
+from incrowd.query.typed import fold
+
+
+def name_columns(tree: exp.Query, world: World) -> exp.Query:
+    """The tree with a name for each aggregate that has none."""
+    for select in tree.find_all(exp.Select):
+        taken = {fold(each.alias_or_name) for each in select.expressions}
+        for each in list(select.expressions):
+            inner = each.find(exp.AggFunc)
+            if isinstance(each, exp.Alias | exp.Column | exp.Star) or each.is_star or inner is None:
+                continue
+            column = inner.find(exp.Column)
+            name = inner.sql_name().lower()
+            if column is not None:
+                name = f"{name}_{column.name}"
+            while fold(name) in taken:
+                name += "_"
+            taken.add(fold(name))
+            each.replace(exp.alias_(each.copy(), name, quoted=True))
+    return tree

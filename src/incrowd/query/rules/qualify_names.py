@@ -1,0 +1,68 @@
+"""Every column with its table, stars expanded, names folded: or a sentence saying which name is wrong."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError, SqlglotError
+from sqlglot.optimizer.qualify import qualify
+
+from incrowd.catalog.declaration import nearest
+from incrowd.errors import QueryError
+from incrowd.query.relations import RESERVED, World
+from incrowd.query.sql import DIALECT, NAMED
+from incrowd.query.typed import SQL_TYPES, fold
+
+
+def qualify_names(tree: exp.Query, world: World) -> exp.Query:
+    """The tree with every name resolved."""
+    for table in tree.find_all(exp.Table):
+        known = isinstance(table.this, exp.Identifier) and world.catalog.find(table.name) is not None
+        if not known or table.args.get("db"):
+            hint = nearest(table.name, world.catalog.tables)
+            raise QueryError(f"There is no table {table.name} in the catalog, {hint}.")
+    for name in tree.find_all(exp.Identifier):
+        _refuse_reserved(name)
+    schema: dict[str, object] = {
+        fold(name): {column: SQL_TYPES[each.kind] for column, each in world.fields(name).items()}
+        for name in world.catalog.tables
+    }
+    marked = _marked(tree)
+    try:
+        result = qualify(tree.copy(), schema=schema, dialect=DIALECT, quote_identifiers=True, identify=True)
+    except OptimizeError as error:
+        raise QueryError(_name_fault(str(error), tree, world)) from None
+    except SqlglotError as error:
+        raise QueryError(f"The SQL cannot be understood: {str(error).splitlines()[0]}") from None
+    if _marked(result) < marked:
+        raise QueryError("Contribution bounds must stand in the SELECT that aggregates.")
+    for name in result.find_all(exp.Identifier):
+        _refuse_reserved(name)
+    assert isinstance(result, exp.Query)
+    return result
+
+
+def _marked(tree: exp.Expr) -> int:
+    return sum(1 for node in tree.walk() if NAMED in node.meta)
+
+
+def _refuse_reserved(name: exp.Identifier) -> None:
+    """Names of the planner's own start so: a user's column of that name could pass for the protected unit."""
+    if name.name.startswith(RESERVED):
+        raise QueryError(f"Names that start with {RESERVED}, such as {name.name}, are reserved; use another.")
+
+
+def _name_fault(text: str, tree: exp.Query, world: World) -> str:
+    """The parser's complaint in the user's words."""
+    found = re.search(r"""['"]+([^'"]+)['"]+(?:\.['"]+([^'"]+)['"]+)?|: (\S+?)\.?(?:\s|$)""", text)
+    name = "" if found is None else found.group(2) or found.group(1) or found.group(3)
+    name = name.rpartition(".")[2]
+    if "mbiguous" in text:
+        return f"The column {name} is in several tables; write the table's name before it."
+    if "lias already used" in text or "Duplicate" in text:
+        return f"Two tables of one FROM are called {name}; give each a name of its own, with AS."
+    tables = [world.catalog.find(table.name) or "" for table in tree.find_all(exp.Table)]
+    known = sorted({column for table in tables for column in world.fields(table)})
+    where = ", ".join(dict.fromkeys(tables))
+    return f"There is no column {name or '?'} in {where}, {nearest(name, known)}."
