@@ -12,7 +12,12 @@ from incrowd.curator.answer import Answer
 
 def answers(curator: Curator, question: str, times: int, **asked: Any) -> Iterator[Answer]:
     """`times` independent answers to one question on unchanged data (the census of caps is drawn once)."""
-    plan = curator.bound(curator.parse(question), asked.pop("contribution", None), asked.pop("groups", None))
+    plan = curator.bound(
+        curator.parse(question),
+        asked.pop("contribution", None),
+        asked.pop("groups", None),
+        asked.get("delta"),
+    )
     price = curator.price(plan, **asked)
     keys = [releasing.public_keys(leaf, curator._backend) for leaf in plan.leaves]
     exact = curator.execute(plan, price, keys)

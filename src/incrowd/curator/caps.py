@@ -48,6 +48,7 @@ def choose(
     distance: int,
     use: Use,
     paired: bool = False,
+    norm: int = 1,
 ) -> tuple[int, int]:
     """The cell of the cap and that of the generous cap: caps are 2^cell weights.
 
@@ -70,8 +71,10 @@ def choose(
     errors = []
     for cell in range(top + 1):
         cap = 2.0**cell
-        kept = float((held * np.minimum(middle, cap)).sum())
-        noise = math.sqrt(2) * distance * cap / epsilon_sum
+        # In L2 a unit in m > C groups keeps sqrt(C m) of them, and the noise grows with sqrt(C) only.
+        shrunk = np.minimum(middle, cap if norm == 1 else np.sqrt(cap * middle))
+        kept = float((held * shrunk).sum())
+        noise = math.sqrt(2) * distance * (cap if norm == 1 else math.sqrt(cap)) / epsilon_sum
         cut = (weight - kept) / spread
         if use == "ratio":
             noise, bias = noise * spread / kept, RATIO_BIAS * (1 - kept / weight)

@@ -22,7 +22,7 @@ from incrowd.catalog import Catalog, catalog_for, column_type, load
 from incrowd.curator import local, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.ledger import Balance, Ledger, Reservation
-from incrowd.curator.pricing import Price
+from incrowd.curator.pricing import Price, in_best_norm
 from incrowd.curator.pricing import price as split
 from incrowd.curator.released import Released
 from incrowd.errors import InvalidInput, NotPermitted, QueryError
@@ -94,11 +94,17 @@ class Curator:
         """Step 1: SQL to a tree."""
         return parse_sql(sql)
 
-    def bound(self, question: Question, contribution: int | None = None, groups: int | None = None) -> Plan:
+    def bound(
+        self,
+        question: Question,
+        contribution: int | None = None,
+        groups: int | None = None,
+        delta: float | None = None,
+    ) -> Plan:
         """Step 2: a plan in which one unit moves every number by a known amount."""
         plan = bound_plan(question, self.catalog, self._public, Contribution(contribution, groups))
         local.check(plan, self._public_tables(plan))
-        return plan
+        return in_best_norm(plan, self._delta(plan.options, delta))
 
     def _public_tables(self, plan: Plan) -> dict[str, pa.Table]:
         """The public tables that the SQL above the released numbers reads."""
@@ -125,10 +131,10 @@ class Curator:
         """Step 3: what a question would cost, how wrong its answer would be, and what would be left. Reads
         no private row.
         """
-        plan = sql if isinstance(sql, Plan) else self.bound(self.parse(sql), contribution, groups)
+        plan = sql if isinstance(sql, Plan) else self.bound(self.parse(sql), contribution, groups, delta)
         who = self._analyst(analyst)
         level = self.catalog.defaults.confidence if confidence is None else confidence
-        slack = self._delta(plan, delta)
+        slack = self._delta(plan.options, delta)
         chosen = self._epsilon(plan, epsilon, within, slack, level, rescale)
         made = split(plan, chosen, slack, confidence=level, rescale=rescale)
         return replace(made, remaining=self._ledger.remaining(who))
@@ -136,8 +142,8 @@ class Curator:
     def _analyst(self, analyst: str | None) -> str:
         return self.catalog.analyst(analyst)
 
-    def _delta(self, plan: Plan, delta: float | None) -> float:
-        given = plan.options.get("delta") if delta is None else delta
+    def _delta(self, options: Mapping[str, float], delta: float | None) -> float:
+        given = options.get("delta") if delta is None else delta
         return self.catalog.default_delta if given is None else given
 
     def _epsilon(
@@ -210,7 +216,7 @@ class Curator:
         privately measured total.
         """
         who = self._analyst(analyst)
-        plan = self.bound(self.parse(sql), contribution, groups)
+        plan = self.bound(self.parse(sql), contribution, groups, delta)
         price = self.price(
             plan, epsilon, delta=delta, within=within, confidence=confidence, analyst=who, rescale=rescale
         )

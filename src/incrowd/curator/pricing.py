@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -30,6 +30,8 @@ CHAIN = 1024
 multiple.
 """
 WIDER = 1 + Fraction(1, 2**26)
+FEW_GROUPS = 8
+"""From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
 Noise = Literal["laplace", "gaussian", "exponential"]
 LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
 _SHARE: Mapping[str, float] = {"census": 0.25, "keys": 1.0, "totals": 0.15}
@@ -62,7 +64,8 @@ class Line:
     def guarantee(self) -> Guarantee:
         """What this release alone costs."""
         if self.noise == "gaussian":
-            return gaussian(self.mu)
+            stated = gaussian(self.mu)
+            return stated + threshold(self.delta) if self.delta else stated
         if self.noise == "exponential":
             # Ends are drawn after the points, adaptively, so they are a release of their own.
             return bounded_range(self.epsilon * POINTS) + bounded_range(self.epsilon * (1 - POINTS))
@@ -112,10 +115,36 @@ class Price:
 
 
 def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
-    """Whether shrinkage is undone for a measure: a grouped sum or count whose cap is chosen privately."""
+    """Whether shrinkage is undone for a measure: a grouped sum or count whose cap is chosen privately.
+
+    In L2 hardly anything is cut, so there is nothing to undo.
+    """
     used = [each for each in leaf.aggregates if measure.name in each.measures]
     linear = all(each.kind in ("count", "sum") for each in used)
-    return rescale and linear and bool(leaf.keys) and measure.cap is None and not measure.buckets
+    return (
+        rescale
+        and linear
+        and bool(leaf.keys)
+        and measure.cap is None
+        and not measure.buckets
+        and measure.norm == 1
+    )
+
+
+def in_best_norm(plan: Plan, delta: float) -> Plan:
+    """The plan with units' groups bounded in L2 where that needs less noise: units may be in many groups, and
+there is
+    a delta for Gaussian noise.
+    """
+    if not delta:
+        return plan
+    leaves = []
+    for leaf in plan.leaves:
+        counts = [each for each in leaf.measures.values() if each.level == "pair" and each.value is None]
+        many = any(each.cap is None or each.cap >= FEW_GROUPS for each in counts)
+        spread = bool(leaf.units) and bool(leaf.keys) and (many or not leaf.public)
+        leaves.append(leaf.in_l2() if spread else leaf)
+    return replace(plan, leaves=tuple(leaves))
 
 
 def price(
@@ -168,47 +197,53 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
             add(kind, name, weight, leaf.measures[name].label)
     total = Fraction(sum(Fraction(weight) for weight in weights.values()))
     parts = {key: epsilon * Fraction(weight) / total for key, weight in weights.items()}
-    keys_delta = delta if not leaf.public else Fraction(0)
-    sums = [key for key in parts if key[0] == "sum"]
-    gaussian_mu, keys_delta = _gaussian_split([parts[key] for key in sums], delta, keys_delta)
+    mus, keys_delta = _gaussian_mus(leaf, parts, delta)
     lines = []
     for key, part in parts.items():
         kind, target = key
-        if kind == "sum" and gaussian_mu is not None:
-            lines.append(Line(index, kind, target, labels[key], "gaussian", mu=gaussian_mu[sums.index(key)]))
-            continue
-        noise: Noise = "exponential" if kind == "quantile" else "laplace"
-        lines.append(
-            Line(
-                index,
-                kind,
-                target,
-                labels[key],
-                noise,
-                part,
-                delta=keys_delta if kind == "keys" else Fraction(0),
-            )
-        )
+        own_delta = keys_delta if kind == "keys" else Fraction(0)
+        if key in mus:
+            lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
+        else:
+            noise: Noise = "exponential" if kind == "quantile" else "laplace"
+            lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta))
     return lines
 
 
-def _gaussian_split(
-    parts: list[Fraction], delta: Fraction, keys_delta: Fraction
-) -> tuple[list[float] | None, Fraction]:
-    """The mu of each sum if Gaussian noise is narrower than Laplace at the same (epsilon, delta), else
-    None.
+def _gaussian_mus(
+    leaf: Leaf, parts: Mapping[tuple[LineKind, str], Fraction], delta: Fraction
+) -> tuple[dict[tuple[LineKind, str], float], Fraction]:
+    """The mu of each line that gets Gaussian noise, and the delta that is left for the threshold of keys.
+
+    What is bounded in L2 gets it in any case; the other sums if that makes the noise of all of them
+    narrower than Laplace noise at the same (epsilon, delta).
     """
-    if delta == 0 or len(parts) < 2:
-        return None, keys_delta
+    keys_delta = Fraction(0) if leaf.public else delta
+    sums = [key for key in parts if key[0] == "sum"]
+    forced = [key for key in sums if leaf.measures[key[1]].norm == 2]
+    forced += [key for key in parts if key[0] == "keys" and leaf.norm == 2]
+    if not delta or not sums + forced:
+        return {}, keys_delta
     slack = delta / 2 if keys_delta else delta
-    total = sum(parts, Fraction(0))
-    mu = largest_mu(float(total) * (1 - 2.0**-50), float(slack) * (1 - 2.0**-50))
-    if not 1e-9 < mu < 1e3:
-        return None, keys_delta
-    mus = [mu * math.sqrt(float(part / total)) * (1 - 2.0**-50) for part in parts]
-    # Standard deviations for a unit sensitivity: sqrt(2) / epsilon against 1 / mu.
-    gain = sum(math.log(math.sqrt(2) / float(part) * each) for part, each in zip(parts, mus, strict=True))
-    return (mus, keys_delta - slack if keys_delta else keys_delta) if gain > 0 else (None, keys_delta)
+    choices = [forced, list(dict.fromkeys(sums + forced))]
+    found = [_shared_mu({key: parts[key] for key in chosen}, slack) for chosen in choices]
+    spread = [
+        sum(-math.log(mus[key]) if key in mus else math.log(math.sqrt(2) / parts[key]) for key in choices[1])
+        for mus in found
+    ]
+    best = found[1] if spread[1] < spread[0] else found[0]
+    return best, keys_delta - slack if keys_delta and best else keys_delta
+
+
+def _shared_mu(
+    parts: Mapping[tuple[LineKind, str], Fraction], delta: Fraction
+) -> dict[tuple[LineKind, str], float]:
+    """The mu of each line if together they are (their epsilon, delta): squares of mu share like epsilon."""
+    total = sum(parts.values(), Fraction(0))
+    if not parts:
+        return {}
+    mu = largest_mu(float(total) * (1 - 2.0**-50), float(delta) * (1 - 2.0**-50))
+    return {key: mu * math.sqrt(part / total) * (1 - 2.0**-50) for key, part in parts.items()}
 
 
 def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, float | None]:

@@ -18,11 +18,11 @@ from incrowd.backends import Backend, Progress, Statement, census_statement, rel
 from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
 from incrowd.curator import caps as cap_choice
 from incrowd.curator import quantiles
-from incrowd.curator.pricing import Line, Price
+from incrowd.curator.pricing import WIDER, Line, Price
 from incrowd.curator.released import Noisy, Released
-from incrowd.curator.thresholds import threshold_for
+from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_for
 from incrowd.errors import QueryError
-from incrowd.mechanisms import Laplace
+from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.query import Leaf, Measure
 
 MOST_GROUPS = 1_000_000
@@ -106,6 +106,7 @@ def choose_caps(
             leaf.distance,
             _use(leaf, users, bool(rescaled)),
             measure.level == "pair" and measure.value is None,
+            measure.norm,
         )
         unit = 2.0 ** census_exponent(measure)
         caps[key] = unit * 2.0**best
@@ -227,8 +228,15 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
     assert line is not None
     if not len(exact.weights):
         return exact.weights
-    noisy = Laplace(line.epsilon, sensitivity=KEY_MASS * leaf.distance).release(exact.weights)
-    least = threshold_for(line.epsilon, line.delta, leaf.distance, 1 if not leaf.units else KEY_MASS)
+    most = 1 if not leaf.units else KEY_MASS
+    mass = KEY_MASS * leaf.distance
+    if line.noise == "gaussian":
+        wide = Gaussian(scale=Fraction(mass) / Fraction(line.mu) * WIDER, sensitivity=mass)
+        noisy, tail = wide.release(exact.weights), gaussian_tail(wide.scale)
+    else:
+        noisy = Laplace(line.epsilon, sensitivity=mass).release(exact.weights)
+        tail = laplace_tail(float(mass / line.epsilon))
+    least = threshold_for(tail, line.delta, leaf.distance, leaf.norm, most)
     return np.flatnonzero((exact.weights > 0) & (noisy >= least))
 
 

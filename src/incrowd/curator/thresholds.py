@@ -1,57 +1,86 @@
 """Private group keys: which groups may be shown.
 
-A unit that appears in m groups gives each of them floor(M / m) of weight, M = 1024, so at most M in all;
-one in more than M groups gives none. A group whose weight is 0 is treated as absent. Each other group's
-weight gets discrete Laplace noise of scale b = d M / epsilon (d = 1, or 2 where units are replaced) and is
-shown if the result reaches T.
+A unit that appears in m groups gives each of them the same weight, in whole numbers of a mass M = 1024: a
+unit in more than M groups gives none, and a group whose weight is 0 is treated as absent. Each other group's
+weight gets noise and is shown if the result reaches T. Two ways, d = 1 (or 2 where units are replaced):
 
-Theorem. Over groups that both of two neighbours have, the weights differ by at most d M in L1: epsilon-DP.
-A neighbour with one unit more has at most M further groups: if the unit is in m groups, at most m of them
-are its own, each of weight floor(M / m). The probability that any of these is shown is at most
+  L1   weight floor(M / m), at most M in all; discrete Laplace noise of scale d M / epsilon
+  L2   weight floor(M / sqrt(m)), a vector of length at most M; Gaussian noise of scale d M / mu
 
-    delta(T) = max over m in 1..M of 1 - (1 - P(X >= T - floor(M / m)))^m,   X discrete Laplace of scale b.
+In L2 a unit in many groups counts for sqrt(m) times as much, which is what daily or hourly groups need.
 
-Let F be the event that none is shown, and E any set of outputs.
-- From the larger to the smaller: P(E) <= P(E and F) + delta <= e^epsilon P'(E) + delta.
-- From the smaller to the larger: P'(E) = e^epsilon-close to P(E | F), and P(E) >= P(E | F)(1 - delta), so
-  P'(E)(1 - delta) <= e^epsilon P(E), hence P'(E) <= e^epsilon P(E) + delta.
-- Replacing a unit meets both: delta doubles, so T is computed for delta / 2. What else is released per
-  shown group is covered by its own lines: on F, both neighbours release it for the same groups.
+Theorem. Split the groups of the larger of two neighbours into those that both have and those that only the
+extra unit makes appear: at most m of them if it is in m groups, each of that unit's weight alone. Noise
+is independent, so the release is a pair of independent releases. Over the common groups it is epsilon-DP
+(mu-GDP): the weights differ by at most d M in L1 (L2). Over the others it shows nothing at all with
+probability at least 1 - delta(T), which is what the smaller neighbour always does, so the two differ by at
+most delta(T) in total variation:
+
+    delta(T) = max over m in 1..M of 1 - (1 - P(X >= T - weight(m)))^m
+
+The whole is the composition of the two. Where a unit is replaced, each neighbour has groups of its own, and
+two total variations add: T is computed for delta / 2. What else is released per shown group is covered by
+its own lines, for the groups that both neighbours show.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
 
 from incrowd.backends.statement import KEY_MASS
 
+Tail = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+"""An upper bound of P(X >= k) for each k."""
 
-def threshold_for(epsilon: Fraction, delta: Fraction, distance: int, most_groups: int = KEY_MASS) -> int:
+
+def laplace_tail(scale: float) -> Tail:
+    """P(X >= k) of discrete Laplace noise: r^k / (1 + r) for k >= 1, and 1 - r^(1 - k) / (1 + r) below."""
+    ratio = math.exp(-1 / scale)
+
+    def tail(k: NDArray[np.int64]) -> NDArray[np.float64]:
+        above = np.exp(-np.maximum(k, 1) / scale) / (1 + ratio)
+        below = 1 - np.exp(-np.maximum(1 - k, 0) / scale) / (1 + ratio)
+        return np.where(k >= 1, above, below)
+
+    return tail
+
+
+def gaussian_tail(scale: float) -> Tail:
+    """For the released, rounded Gaussian noise: P(X >= k) <= P(N(0, scale^2) >= k - 1).
+
+    A discrete Gaussian exceeds the continuous one by less than a step of its own grid (Canonne, Kamath,
+    Steinke 2020, Proposition 25), and rounding adds half of one.
+    """
+
+    def tail(k: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.exp(log_ndtr(-(k - 1) / scale))
+
+    return tail
+
+
+def threshold_for(
+    tail: Tail, delta: Fraction, distance: int, norm: int = 1, most_groups: int = KEY_MASS
+) -> int:
     """The least T for which delta(T) stays within `delta`, rounded up."""
     target = float(delta) / distance * (1 - 1e-9)
     low, high = 0, 1
-    while delta_of(high, epsilon, distance, most_groups) > target:
+    while delta_of(high, tail, norm, most_groups) > target:
         low, high = high, high * 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (
-            (low, middle) if delta_of(middle, epsilon, distance, most_groups) <= target else (middle, high)
-        )
+        low, high = (low, middle) if delta_of(middle, tail, norm, most_groups) <= target else (middle, high)
     return high
 
 
-def delta_of(threshold: int, epsilon: Fraction, distance: int, most_groups: int = KEY_MASS) -> float:
+def delta_of(threshold: int, tail: Tail, norm: int = 1, most_groups: int = KEY_MASS) -> float:
     """delta(T), rounded up by a part in 10^9 against the rounding of this computation."""
-    rate = float(epsilon) / (distance * KEY_MASS)
     groups = np.arange(1, min(most_groups, KEY_MASS) + 1)
-    gap = threshold - KEY_MASS // groups
-    ratio = math.exp(-rate)
-    # P(X >= k) = r^k / (1 + r) for k >= 1, and 1 - r^(1 - k) / (1 + r) below.
-    above = np.exp(-rate * np.maximum(gap, 1)) / (1 + ratio)
-    below = 1 - np.exp(-rate * np.maximum(1 - gap, 0)) / (1 + ratio)
-    tail = np.where(gap >= 1, above, below)
-    shown = -np.expm1(groups * np.log1p(-np.minimum(tail, 1 - 1e-16)))
-    return float(shown.max()) * (1 + 1e-9)
+    weights = KEY_MASS // groups if norm == 1 else np.floor(KEY_MASS / np.sqrt(groups)).astype(np.int64)
+    chance = np.minimum(tail(threshold - weights), 1 - 1e-16)
+    return float((-np.expm1(groups * np.log1p(-chance))).max()) * (1 + 1e-9)
