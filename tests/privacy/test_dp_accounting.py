@@ -35,7 +35,7 @@ def test_the_peer_prices_our_events_no_lower_than_we_do(plan: Guarantee) -> None
         with pytest.raises(InvalidInput, match="not installed"):
             to_dp_accounting(plan)
         return
-    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
     peer = PLDAccountant()
     peer.compose(to_dp_accounting(plan))

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def to_dp_accounting(guarantee: Guarantee) -> Any:
-    """A `dp_accounting.DpEvent` for the whole plan."""
+    """A `dp_accounting.dp_event.DpEvent` for the whole plan."""
     try:
-        library = importlib.import_module("dp_accounting")
+        library = importlib.import_module("dp_accounting.dp_event")
     except ImportError as error:
         raise InvalidInput("dp-accounting is not installed: run pip install dp-accounting.") from error
     parts = [

@@ -10,9 +10,8 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,9 +19,11 @@ from incrowd.errors import InvalidInput
 from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, meaning, renyi
 from incrowd.privacy.amounts import Real, float_up, units_up
 
+# A filter adds two of these for every ask, so they are made without the named constructor.
+_make_charge = tuple.__new__
 
-@dataclass(frozen=True)
-class Charge:
+
+class Charge(NamedTuple):
     """What a guarantee takes from a filter, in whole units (`amounts.UNITS`), each rounded up.
 
     `epsilon` is None where no pure epsilon holds, `rho` where no rho does, `mu2` (mu squared) where a release
@@ -39,15 +40,17 @@ class Charge:
         """The charge of no release at all."""
         return cls(0, 0, 0, 0)
 
-    def __add__(self, other: Charge) -> Charge:
-        def both(a: int | None, b: int | None) -> int | None:
-            return None if a is None or b is None else a + b
-
-        return Charge(
-            both(self.epsilon, other.epsilon),
-            both(self.rho, other.rho),
-            self.delta + other.delta,
-            both(self.mu2, other.mu2),
+    def __add__(self, other: Charge) -> Charge:  # type: ignore[override]
+        epsilon, rho, delta, mu2 = self
+        more_epsilon, more_rho, more_delta, more_mu2 = other
+        return _make_charge(
+            Charge,
+            (
+                None if epsilon is None or more_epsilon is None else epsilon + more_epsilon,
+                None if rho is None or more_rho is None else rho + more_rho,
+                delta + more_delta,
+                None if mu2 is None or more_mu2 is None else mu2 + more_mu2,
+            ),
         )
 
     def to_dict(self) -> dict[str, int | None]:
