@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -13,39 +14,55 @@ from scipy.stats import binom
 
 from incrowd import Curator
 from incrowd.backends.statement import KEY_MASS
-from incrowd.curator.thresholds import delta_of, threshold_for
+from incrowd.curator.thresholds import delta_of, gaussian_tail, laplace_tail, threshold_for
 
 from .repeating import answers
 
 
-def exact_delta(threshold: int, epsilon: Fraction, distance: int, most_groups: int) -> mpmath.mpf:
-    with mpmath.workdps(60):
-        ratio = mpmath.exp(-mpmath.mpf(epsilon.numerator) / epsilon.denominator / (distance * KEY_MASS))
+def exact_delta(threshold: int, kind: str, scale: Fraction, norm: int, most_groups: int) -> mpmath.mpf:
+    """delta(T) in many digits, from the mass function of the noise that is really drawn."""
+    with mpmath.workdps(50):
+        b = mpmath.mpf(scale.numerator) / scale.denominator
+        ratio = mpmath.exp(-1 / b)
         worst = mpmath.mpf(0)
         for groups in range(1, most_groups + 1):
-            gap = threshold - KEY_MASS // groups
-            tail = ratio**gap / (1 + ratio) if gap >= 1 else 1 - ratio ** (1 - gap) / (1 + ratio)
+            weight = KEY_MASS // groups if norm == 1 else math.isqrt(KEY_MASS**2 // groups)
+            gap = threshold - weight
+            if kind == "gaussian":
+                tail = mpmath.erfc((gap - mpmath.mpf(1) / 2) / b / mpmath.sqrt(2)) / 2
+            else:
+                tail = ratio**gap / (1 + ratio) if gap >= 1 else 1 - ratio ** (1 - gap) / (1 + ratio)
             worst = max(worst, 1 - (1 - tail) ** groups)
         return worst
 
 
-epsilons = st.fractions(Fraction(1, 50), Fraction(8), max_denominator=97)
+scales = st.fractions(Fraction(100), Fraction(200_000), max_denominator=97)
+TAILS = {"laplace": laplace_tail, "gaussian": gaussian_tail}
 
 
-@given(epsilons, st.sampled_from([1e-3, 1e-7, 1e-12]), st.sampled_from([1, 2]), st.sampled_from([1, 7, 60]))
-@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["laplace", "gaussian"]),
+    scales,
+    st.sampled_from([1e-3, 1e-7, 1e-12]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([1, 7, 60]),
+)
+@settings(max_examples=60, deadline=None)
 def test_the_true_delta_never_exceeds_the_stated_one(
-    epsilon: Fraction, delta: float, distance: int, most_groups: int
+    kind: str, scale: Fraction, delta: float, distance: int, norm: int, most_groups: int
 ) -> None:
-    least = threshold_for(epsilon, Fraction(delta), distance, most_groups)
-    assert distance * exact_delta(least, epsilon, distance, most_groups) <= delta
-    assert delta_of(least - 1, epsilon, distance, most_groups) * distance > delta * (1 - 1e-6)
+    tail = TAILS[kind](float(scale))
+    least = threshold_for(tail, Fraction(delta), distance, norm, most_groups)
+    assert distance * exact_delta(least, kind, scale, norm, most_groups) <= delta
+    assert delta_of(least - 1, tail, norm, most_groups) * distance > delta * (1 - 1e-6)
 
 
-def test_all_numbers_of_groups_up_to_the_mass_are_covered() -> None:
-    epsilon, delta = Fraction(1), Fraction(1, 10**7)
-    least = threshold_for(epsilon, delta, 1)
-    assert exact_delta(least, epsilon, 1, KEY_MASS) <= delta
+@pytest.mark.parametrize(("kind", "norm"), [("laplace", 1), ("gaussian", 2)])
+def test_all_numbers_of_groups_up_to_the_mass_are_covered(kind: str, norm: int) -> None:
+    scale, delta = Fraction(KEY_MASS), Fraction(1, 10**7)
+    least = threshold_for(TAILS[kind](float(scale)), delta, 1, norm)
+    assert exact_delta(least, kind, scale, norm, KEY_MASS) <= delta
 
 
 @pytest.mark.statistical

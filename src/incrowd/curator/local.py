@@ -4,6 +4,7 @@ nothing private.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import duckdb
@@ -13,11 +14,13 @@ from sqlglot import exp
 
 from incrowd.curator.estimates import Span
 from incrowd.curator.released import Released
+from incrowd.curator.scratch import scratch
 from incrowd.errors import QueryError
 from incrowd.query import Leaf, Plan
+from incrowd.query.leaves import RELEASED
 from incrowd.query.sql import DIALECT
 
-_ARROW = {
+ARROW_TYPES = {
     "integer": pa.int64(),
     "float": pa.float64(),
     "text": pa.string(),
@@ -42,7 +45,7 @@ def post_process(
 def public_tables(plan: Plan) -> tuple[str, ...]:
     """The public tables that the SQL above the leaves reads."""
     names = {table.name for table in plan.outer.find_all(exp.Table)}
-    return tuple(sorted(name for name in names if not name.startswith("released_")))
+    return tuple(sorted(name for name in names if not re.fullmatch(rf"{RELEASED}\d+", name)))
 
 
 def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
@@ -58,10 +61,9 @@ def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
 
 
 def _run(query: exp.Query, tables: Sequence[pa.Table], public: Mapping[str, pa.Table]) -> pa.Table:
-    with duckdb.connect(config={"enable_external_access": "false"}) as local:
-        local.execute("SET TimeZone = 'UTC'")
+    with scratch() as local:
         for index, table in enumerate(tables):
-            local.register(f"released_{index}", table)
+            local.register(f"{RELEASED}{index}", table)
         for name, table in public.items():
             local.register(name, table)
         return local.sql(query.sql(DIALECT)).to_arrow_table()
@@ -84,7 +86,7 @@ def _columns(leaf: Leaf, released: Released, confidence: float | None) -> pa.Tab
 
 
 def _empty(leaf: Leaf) -> pa.Table:
-    columns = {key.name: pa.array([], _ARROW[key.kind]) for key in leaf.keys}
+    columns = {key.name: pa.array([], ARROW_TYPES[key.kind]) for key in leaf.keys}
     for aggregate in leaf.aggregates:
         for suffix in ("", "_low", "_high"):
             columns[aggregate.name + suffix] = pa.array([], pa.int64() if aggregate.whole else pa.float64())

@@ -133,8 +133,8 @@ def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
 
 def in_best_norm(plan: Plan, delta: float) -> Plan:
     """The plan with units' groups bounded in L2 where that needs less noise: units may be in many groups, and
-there is
-    a delta for Gaussian noise.
+    there is
+        a delta for Gaussian noise.
     """
     if not delta:
         return plan
@@ -181,7 +181,7 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         add("census", weigh, _SHARE["census"], f"how much each unit contributes to {measure.label}")
     if not leaf.public:
         if delta == 0:
-            private = ", ".join(key.label for key in leaf.keys if key.domain is None)
+            private = ", ".join(key.label for key in leaf.keys if not key.public)
             raise QueryError(
                 f"The values of {private} are not public, so releasing them costs delta: ask with a delta "
                 "above 0, have the owner declare a domain, or list the values with WHERE "

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,12 +17,14 @@ from incrowd.backends import Backend, Progress, Statement, census_statement, rel
 from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
 from incrowd.curator import caps as cap_choice
 from incrowd.curator import quantiles
+from incrowd.curator.local import ARROW_TYPES
 from incrowd.curator.pricing import WIDER, Line, Price
 from incrowd.curator.released import Noisy, Released
+from incrowd.curator.scratch import scratch
 from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_for
 from incrowd.errors import QueryError
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.query import Leaf, Measure
+from incrowd.query import Key, Leaf, Measure
 
 MOST_GROUPS = 1_000_000
 Steps = NDArray[np.int64]
@@ -53,7 +54,7 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
     """Every combination of public keys; None where some key is private. Reads public things only."""
     if not leaf.keys or not leaf.public:
         return None
-    listed = [backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain") for key in leaf.keys]
+    listed = [_listed(key, backend) for key in leaf.keys]
     size = 1
     for each in listed:
         size *= each.num_rows
@@ -63,13 +64,20 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
             f"The domains of {names} make {size:,} groups, and each would be answered; "
             "group by fewer or coarser keys."
         )
-    with duckdb.connect() as local:
+    with scratch() as local:
         for index, each in enumerate(listed):
             local.register(f"d{index}", each)
         picked = ", ".join(f"d{index}.v AS k{index}" for index in range(len(listed)))
         tables = ", ".join(f"d{index}" for index in range(len(listed)))
         order = ", ".join(f"k{index}" for index in range(len(listed)))
         return local.sql(f"SELECT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
+
+
+def _listed(key: Key, backend: Backend) -> pa.Table:
+    """The values of a public key, in a column v."""
+    if key.values is not None:
+        return pa.table({"v": pa.array(key.values, ARROW_TYPES[key.kind])})
+    return backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain")
 
 
 def choose_caps(
@@ -165,7 +173,7 @@ def _by_group(
     else:
         held = next(i for i, part in enumerate(statement.parts) if "keys" in part.columns)
         groups = result.filter(pa.array(parts == held)).select([key.name for key in leaf.keys])
-    with duckdb.connect() as local:
+    with scratch() as local:
         local.register("groups", groups.append_column("place", pa.array(np.arange(groups.num_rows))))
         local.register("result", result)
         on = " AND ".join(f"groups.{key.name} IS NOT DISTINCT FROM result.{key.name}" for key in leaf.keys)

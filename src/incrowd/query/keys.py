@@ -92,9 +92,18 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
         )
     if typed.kind == "null":
         raise QueryError("GROUP BY NULL makes no groups; leave it out.")
-    columns = {(each.table, each.name): below.field(each) for each in node.find_all(exp.Column)}
+    columns = {(each.table, each.name): below.field(each) for each in _own_columns(node)}
+    if isinstance(node, exp.Column) and typed.values is not None:
+        listed = (*typed.values, None) if typed.nullable else tuple(typed.values)
+        return Key(f"k{index}", _as_key(typed), typed.kind, None, label, listed)
     domain = _domain(node, typed, columns)
     return Key(f"k{index}", _as_key(typed), typed.kind, domain, label)
+
+
+def _own_columns(node: exp.Expr) -> list[exp.Column]:
+    """The columns of an expression, not those of public sub-queries inside it."""
+    others = {id(column) for query in node.find_all(exp.Select) for column in query.find_all(exp.Column)}
+    return [each for each in node.find_all(exp.Column) if id(each) not in others]
 
 
 def _as_key(typed: Typed) -> exp.Expr:
@@ -127,7 +136,7 @@ def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
     places = {key: exp.column("v", table=f"d{place}", quoted=True) for place, key in enumerate(columns)}
 
     def placed(part: exp.Expr) -> exp.Expr:
-        return places[part.table, part.name] if isinstance(part, exp.Column) else part
+        return places.get((part.table, part.name), part) if isinstance(part, exp.Column) else part
 
     again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
     cast = exp.TryCast(this=again, to=exp.DataType.build(SQL_TYPES[typed.kind]))

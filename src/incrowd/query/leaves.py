@@ -62,13 +62,13 @@ class Cutter:
                 )
             return self._cut_leaf(node)
         for each in below:
-            if each not in released:
-                kind = "private" if self.world.private(each) else "public"
+            if each in released:
+                each.set("this", self.cut(each.this))
+            elif self.world.private(each):
                 raise QueryError(
-                    f"{each.alias_or_name} holds {kind} rows and cannot be joined to released numbers; use it inside the "
-                    "SELECT that aggregates."
+                    f"{each.alias_or_name} holds private rows and cannot be joined to released numbers; use it "
+                    "inside the SELECT that aggregates."
                 )
-            each.set("this", self.cut(each.this))
         if self.world.private(node):
             raise QueryError("A sub-query over private rows may stand in FROM only; join its result instead.")
         return node

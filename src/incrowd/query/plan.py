@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from sqlglot import exp
 
@@ -154,13 +154,22 @@ class Measure:
 
 @dataclass(frozen=True)
 class Key:
-    """One GROUP BY expression. `domain` is SQL over public things that yields every value, or None if private."""
+    """One GROUP BY expression, public if its values are listed.
+
+    They are listed as they are (`values`), or by SQL over public things (`domain`).
+    """
 
     name: str
     sql: exp.Expr
     kind: Kind
     domain: str | None = None
     label: str = ""
+    values: tuple[Any, ...] | None = None
+
+    @property
+    def public(self) -> bool:
+        """Whether its values can be listed without looking at private rows."""
+        return self.domain is not None or self.values is not None
 
 
 AggregateKind = Literal["count", "sum", "avg", "var", "covar", "corr", "quantile"]
@@ -219,7 +228,7 @@ class Leaf:
     @property
     def public(self) -> bool:
         """Whether every key is public."""
-        return all(key.domain is not None for key in self.keys)
+        return all(key.public for key in self.keys)
 
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
         """The leaf with caps put in, by weigh key."""
@@ -258,7 +267,7 @@ class Plan:
                 f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}"
                 for each in leaf.aggregates
             )
-            parts.extend(f"{key.name} {key.domain}" for key in leaf.keys)
+            parts.extend(f"{key.name} {key.domain} {key.values}" for key in leaf.keys)
             parts.extend(
                 f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} {each.centre} {each.cap} {each.buckets}"
                 for each in leaf.measures.values()

@@ -41,7 +41,7 @@ def bound(
     cutter = Cutter(world, rows, groups)
     try:
         outer = cutter.cut(rewrite(question.tree.copy(), world))
-        _check_outer(outer)
+        _check_outer(outer, world)
     except RecursionError:
         raise QueryError("The SQL is nested too deeply to be planned; write it in smaller steps.") from None
     columns = tuple(each.alias_or_name for each in outer.selects)
@@ -61,10 +61,14 @@ def _whole(name: str, value: float | None) -> float | None:
     return value
 
 
-def _check_outer(outer: exp.Query) -> None:
-    """What is left above the leaves may read released tables only."""
+def _check_outer(outer: exp.Query, world: World) -> None:
+    """What is left above the leaves may read released and public tables only."""
     for table in outer.find_all(exp.Table):
-        if re.fullmatch(rf"{RELEASED}\d+", table.name) is None:
+        name = world.catalog.find(table.name)
+        if re.fullmatch(rf"{RELEASED}\d+", table.name):
+            if name is not None:
+                raise QueryError(f"The table name {name} is reserved for released numbers; ask the owner to rename it.")
+        elif name is None or world.catalog.tables[name].private:
             raise QueryError(
                 f"{table.name} cannot be read beside released numbers; join it inside the SELECT that aggregates."
             )
