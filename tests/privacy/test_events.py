@@ -19,6 +19,7 @@ RELEASED = {
     "bounded-range": ("epsilon",),
     "threshold": ("delta",),
     "poisson-subsampled": ("event", "rate"),
+    "poisson-group": ("event", "rate"),
 }
 
 

@@ -125,6 +125,37 @@ def test_sampled_groups_stay_within_their_event(rate: float) -> None:
         assert real.delta(level) <= claim.delta(level) + 1e-12
 
 
+@pytest.mark.parametrize("rate", [0.05, 0.4])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_replaced_unit_under_sampling_stays_within_the_group_of_two(rate: float, times: int) -> None:
+    # A noisy sum to which the unit adds +1 in one data set and -1 in the other, when it is in the sample.
+    epsilon, reach = 0.7, 3
+    middle, up, down = (noise(shift, 1 / epsilon, reach) for shift in (0, 1, -1))
+    rows = [(1 - rate) * middle + rate * moved for moved in (up, down)]
+    both = []
+    for row in rows:
+        product = np.ones(1)
+        for _ in range(times):
+            product = np.multiply.outer(product, row).ravel()
+        both.append(product)
+    real = FiniteMechanism(both, [(0, 1)])
+    claim = poisson(pure(epsilon), rate).group(2) * times
+    for level in (0.0, 0.01, 0.1, 0.3, 1.0):
+        assert real.delta(level) <= claim.delta(level) + 1e-12
+
+
+def test_sampled_groups_of_gaussians_lie_between_one_direction_and_no_sampling() -> None:
+    group = (poisson(gaussian(1.0), 0.01) * 100).group(2)
+    assert group.epsilon(1e-6) < (gaussian(2.0) * 100).epsilon(1e-6) / 10
+    assert group.epsilon(1e-6) > (poisson(gaussian(2.0), Fraction(199, 10000)) * 100).epsilon(1e-6) * (
+        1 - 1e-6
+    )
+    assert group.group(2).epsilon(1e-6) > group.epsilon(1e-6)
+    assert group.from_json(group.to_json()) == group
+    assert group.rho == pytest.approx(200)
+    assert group.charge().mu2 is not None
+
+
 def test_sampling_maps_every_event_it_can_and_refuses_the_rest() -> None:
     assert poisson(bounded_range(1.0), 0.5) == poisson(pure(1.0), 0.5)
     assert poisson(threshold(1e-3), 0.5) == threshold(Fraction(1, 2000))

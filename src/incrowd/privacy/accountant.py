@@ -256,9 +256,10 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
     rate = float(event.rate)
     if base is None or rate < 1e-12:
         return None
+    removing = plan.direction == "remove" or isinstance(event, events.PoissonGroup)
 
     def delta(epsilon: float) -> float:
-        if plan.direction == "remove":
+        if removing:
             share, level = rate, math.log1p(math.expm1(epsilon) / rate) if epsilon < 700 else epsilon
         else:
             share = 1 - math.exp(min(epsilon, 700.0)) * (1 - rate)
@@ -266,10 +267,8 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
                 return 4e-16
             level = epsilon + math.log(rate / share)
         # What rounding does to the level is undone downwards: D is decreasing.
-        blur = 1e-15 * (4 + level + (0 if plan.direction == "remove" else 1 / share))
-        return min(
-            1.0, (share + 4e-16 * (plan.direction == "add")) * base[0](max(0.0, level - blur)) * (1 + 1e-14)
-        )
+        blur = 1e-15 * (4 + level + (0 if removing else 1 / share))
+        return min(1.0, (share + 4e-16 * (not removing)) * base[0](max(0.0, level - blur)) * (1 + 1e-14))
 
     def epsilon(target: float) -> float:
         if delta(0.0) <= target:

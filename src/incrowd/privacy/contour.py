@@ -66,7 +66,7 @@ class Plan:
     factors: tuple[Factor, ...]
     reach: Fraction
     """The sum of the largest losses of the factors."""
-    sampled: tuple[tuple[events.PoissonSubsampled, int], ...]
+    sampled: tuple[tuple[lattice.OnSample, int], ...]
     ranged: tuple[tuple[Fraction, int], ...]
     direction: Direction
 
@@ -77,9 +77,11 @@ class Plan:
             moment = transforms.reduced_moment(factor.epsilon, factor.family, factor.size, c)
             total = total + factor.count * (c * factor.epsilon + np.log(moment))
         for event, count in self.sampled:
-            total = total + count * np.minimum(
-                sampling.cumulant(event, c, self.direction), renyi.event_cumulant(event, c)
-            )
+            direction: Direction = self.direction
+            if isinstance(event, events.PoissonGroup):
+                event, direction = events.PoissonSubsampled(event.event, event.rate), "remove"
+            own = sampling.cumulant(event, c, direction)
+            total = total + count * np.minimum(own, renyi.event_cumulant(event, c))
         for epsilon, count in self.ranged:
             total = total + count * np.minimum(float(epsilon) ** 2 / 8 * c * (c + 1), c * float(epsilon))
         return total
@@ -96,18 +98,18 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
     mu2 = Fraction(0)
     reach = Fraction(0)
     factors: dict[tuple[float, str, int], int] = {}
-    sampled: list[tuple[events.PoissonSubsampled, int]] = []
+    sampled: list[tuple[lattice.OnSample, int]] = []
     ranged: list[tuple[Fraction, int]] = []
     for event, count in counts.items():
         bounded = transforms.bounded_part(event)
         if bounded is not None:
             factors[bounded] = factors.get(bounded, 0) + count
             assert not isinstance(event, (events.Gaussian, events.ZeroConcentrated, events.Threshold))
-            assert not isinstance(event, events.PoissonSubsampled)
+            assert not isinstance(event, lattice.OnSample)
             reach += event.epsilon * count
         elif isinstance(event, events.Gaussian):
             mu2 += event.mu**2 * count
-        elif isinstance(event, events.PoissonSubsampled):
+        elif isinstance(event, lattice.OnSample):
             sampled.append((event, count))
         elif isinstance(event, events.BoundedRange):
             ranged.append((event.epsilon, count))

@@ -37,7 +37,7 @@ def pure_epsilon(event: events.Event) -> Fraction | None:
             return None
         case events.Threshold():
             return Fraction(0)
-        case events.PoissonSubsampled():
+        case events.PoissonSubsampled() | events.PoissonGroup():
             base = pure_epsilon(event.event)
             return None if base is None else _amplified(base, event.rate)
         case _:
@@ -87,7 +87,7 @@ def rho(event: events.Event) -> Fraction | None:
             return _laplace_divergence(event.epsilon)
         case events.RandomizedResponse():
             return _categories_rho(event.epsilon, event.categories)
-        case events.PoissonSubsampled():
+        case events.PoissonSubsampled() | events.PoissonGroup():
             base, epsilon = rho(event.event), pure_epsilon(event)
             if epsilon is None:
                 return base
@@ -100,7 +100,7 @@ def mu(event: events.Event) -> Fraction | None:
     match event:
         case events.Gaussian():
             return event.mu
-        case events.PoissonSubsampled(event=events.Gaussian()):
+        case events.PoissonSubsampled() | events.PoissonGroup():
             return mu(event.event)
         case _:
             return None

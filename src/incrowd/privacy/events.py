@@ -186,7 +186,7 @@ class PoissonSubsampled:
 
     Pairs: with (P, Q) that of `event`, (1 - rate) Q + rate P against Q where a unit is removed, and the same
     swapped where one is added; the whole plan is taken in one direction, then in the other, and the worse
-    counts (Zhu, Dong, Wang 2022, Theorem 11; not valid where a unit is replaced: state `group(2)` there).
+    counts (Zhu, Dong, Wang 2022, Theorem 11). Not valid where a unit is replaced: state `PoissonGroup` there.
     """
 
     name: ClassVar[str] = "poisson-subsampled"
@@ -194,12 +194,38 @@ class PoissonSubsampled:
     rate: Fraction
 
     def __post_init__(self) -> None:
-        if not isinstance(self.event, Sampled):
-            raise InvalidInput(
-                f"Poisson sampling of {getattr(self.event, 'name', self.event)} is not accounted: "
-                "use a pure, Laplace, Gaussian or randomized-response release."
-            )
+        _check_sampled(self.event)
         _set(self, rate=read_probability(self.rate, "rate"))
+
+
+@dataclass(frozen=True)
+class PoissonGroup:
+    """A release on a Poisson sample, for data sets that differ in several units, replaced ones included.
+
+    With probability at most `rate` some unit that they do not share is in the sample; `event` is what the
+    release guarantees for any two samples that then arise. The curve of the pair, in both directions and for
+    epsilon >= 0, is rate * D(log(1 + (e^epsilon - 1) / rate)) with D that of `event`. Proof: given that no
+    such unit is in the sample both sides have one distribution R, else m and m'. By advanced joint convexity
+    (Balle, Barthe, Gaboardi 2018, Theorem 2) the divergence is rate times that of m from a mixture of R and
+    m', which is convex in the mixture, and both (m, R) and (m, m') are mixtures of pairs within `event`.
+    Pair: losses l > 0 have the masses of that curve, -l has e^-l times that of l, the rest is at 0.
+    """
+
+    name: ClassVar[str] = "poisson-group"
+    event: Sampled
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        _check_sampled(self.event)
+        _set(self, rate=read_probability(self.rate, "rate"))
+
+
+def _check_sampled(event: object) -> None:
+    if not isinstance(event, Sampled):
+        raise InvalidInput(
+            f"Poisson sampling of {getattr(event, 'name', event)} is not accounted: "
+            "use a pure, Laplace, Gaussian or randomized-response release."
+        )
 
 
 Event = (
@@ -213,6 +239,7 @@ Event = (
     | BoundedRange
     | Threshold
     | PoissonSubsampled
+    | PoissonGroup
 )
 
 EVENTS: dict[str, type[Event]] = {
@@ -228,6 +255,7 @@ EVENTS: dict[str, type[Event]] = {
         BoundedRange,
         Threshold,
         PoissonSubsampled,
+        PoissonGroup,
     )
 }
 """Every event by its name in JSON; names are never reused."""

@@ -3,9 +3,8 @@
 Proofs are by chains of neighbours. Any pure event: k steps of epsilon are `DiscreteLaplace(k epsilon, k)`
 (see there). Laplace and Gaussian noise: the sensitivity of k units is k times that of one. zCDP: k^2 rho
 (Bun, Steinke 2016, Prop. 27). Approximate: (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta).
-Bounded range: ranges of log-ratios add. Poisson sampling: some unit of the group is in the sample with
-probability 1 - (1 - q)^k; given that, by joint convexity over who is, the pair is no worse than the group's
-on all data.
+Bounded range: ranges of log-ratios add. Poisson sampling: `PoissonGroup`, where some unit of the group is in
+the sample with probability 1 - (1 - q)^k at most.
 """
 
 from __future__ import annotations
@@ -42,13 +41,11 @@ def group(event: events.Event, k: int) -> events.Event:
             return events.Threshold(min(Fraction(1), k * event.delta))
         case events.Approximate():
             return events.Approximate(k * event.epsilon, _group_delta(event.epsilon, event.delta, k))
-        case events.PoissonSubsampled():
+        case events.PoissonSubsampled() | events.PoissonGroup():
             base = group(event.event, k)
             assert isinstance(base, events.Sampled)
             exact = 1 - (1 - event.rate) ** min(k, 1000)
-            return events.PoissonSubsampled(
-                base, Fraction(1) if k > 1000 else min(Fraction(1), short_up(exact))
-            )
+            return events.PoissonGroup(base, Fraction(1) if k > 1000 else min(Fraction(1), short_up(exact)))
 
 
 def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:

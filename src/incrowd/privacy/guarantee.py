@@ -266,7 +266,7 @@ def _is_free(event: events.Event) -> bool:
             return event.delta == 0
         case events.Approximate():
             return event.epsilon == 0 and event.delta == 0
-        case events.PoissonSubsampled():
+        case events.PoissonSubsampled() | events.PoissonGroup():
             return event.rate == 0 or _is_free(event.event)
         case _:
             return event.epsilon == 0

@@ -64,11 +64,23 @@ def _settle(loss: Floats, mass: Floats, spacing: float, infinite: float = 0.0) -
     return Lattice(spacing, first, total * (1 + RELATIVE_ERROR), infinite)
 
 
+OnSample = events.PoissonSubsampled | events.PoissonGroup
+"""Events that are run on a Poisson sample."""
+
+
 @lru_cache(maxsize=24)
-def sampled(event: events.PoissonSubsampled, direction: Direction, spacing: float) -> Lattice:
-    """A Poisson-sampled event in one direction."""
-    loss, mass, infinite = sampling.lattice_points(event, direction, spacing)
-    return _settle(loss, mass, spacing, infinite)
+def sampled(event: OnSample, direction: Direction, spacing: float) -> Lattice:
+    """A Poisson-sampled event in one direction; for groups both are alike."""
+    if isinstance(event, events.PoissonSubsampled):
+        loss, mass, infinite = sampling.lattice_points(event, direction, spacing)
+        return _settle(loss, mass, spacing, infinite)
+    plain = events.PoissonSubsampled(event.event, event.rate)
+    loss, mass, infinite = sampling.lattice_points(plain, "remove", spacing)
+    loss, mass = loss[loss > 0], mass[loss > 0] * (1 + RELATIVE_ERROR)
+    back = mass * np.exp(-loss)
+    rest = max(0.0, 1 - float(mass.sum() + back.sum()))
+    both = np.concatenate([loss, -loss, [0.0]]), np.concatenate([mass, back, [rest]])
+    return _settle(*both, spacing, 2 * infinite)
 
 
 @lru_cache(maxsize=24)
