@@ -90,6 +90,21 @@ def test_sampled_gaussians_are_never_below_the_truth(
     )
 
 
+@pytest.mark.parametrize(
+    ("plan", "delta"),
+    [
+        ([("laplace", (0.2467,), 7), ("categories", (1.018, 3.0), 2)], 7.263e-06),
+        ([("laplace", (0.677,), 12)], 2.135e-5),
+    ],
+)
+def test_close_to_the_largest_loss_the_figure_is_still_sharp(plan: truth.Plan, delta: float) -> None:
+    # Here delta is below the probability of the largest loss, and smoothing could hide the kink there.
+    epsilon = truth.guarantee(plan).epsilon(delta)
+    scale, count, others = plan[0][1][0], plan[0][2], plan[1:]
+    assert truth.laplace_delta(scale, count, others, epsilon) <= truth.exact(delta)
+    assert truth.laplace_delta(scale, count, others, epsilon * (1 - 1e-6)) >= truth.exact(delta)
+
+
 REFERENCE = [
     (laplace(0.01) * 1000, 1.36292),
     (gaussian(0.1) * 100, 4.88655),

@@ -123,7 +123,8 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
             line = contour.Contour(plan, found, rough=rough)
         except contour.DoesNotFit:
             return math.inf
-        before, found = found, solve(line.delta, line.c, delta, found)
+        # A line can be too loose to beat the bound we came from, never the other way round.
+        before, found = found, min(start, solve(line.delta, line.c, delta, found))
         if before - line.room <= found <= before * 1.001:
             if not rough:
                 break
