@@ -14,10 +14,11 @@ from scipy.stats import t as student
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms import SmoothSensitivity, order_statistic
+from incrowd.mechanisms.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.student import rounded_student
 from incrowd.noise import SeededSource
 
-from .checks import FAILURE, smallest_epsilon, surprise
+from .checks import FAILURE, smallest_delta, smallest_epsilon, surprise
 
 DEGREES = (1, 3, 5)
 
@@ -220,3 +221,76 @@ def test_bad_input_gets_one_sentence(call):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_the_laplace_variant_keeps_its_delta_on_every_pair_of_bounds():
+    for epsilon, delta in ((1.0, 1e-3), (0.5, 1e-6), (3.0, 0.1)):
+        m = SmoothSensitivity(epsilon, grid=2.0**-6, delta=delta)
+        edges = np.concatenate((-np.geomspace(0.05, 2e3, 400)[::-1], np.geomspace(0.05, 2e3, 400)))
+        worst = 0.0
+        for scaled in (-1.0, -0.4, 0.0, 1.0):
+            other = math.exp(scaled * m.beta)
+            for moved in (-1.0, 0.0, 0.5, 1.0):
+                pair = (0.0, 1.0), (moved * min(1.0, other), other)
+                p, q = (cells(m, value, edges) for value in pair)
+                worst = max(worst, smallest_delta(p, q, epsilon))
+        assert worst <= delta * (1 + 1e-9)
+        assert m.privacy.delta(epsilon) <= delta * (1 + 1e-12)
+
+
+def test_a_laplace_mutant_with_the_beta_of_student_noise_is_caught():
+    """The bug: the width may change as fast as under Student noise, whose tails would hide it."""
+    epsilon, delta = 1.0, 1e-6
+    m = SmoothSensitivity(epsilon, grid=2.0**-6, delta=delta)
+    fast = SmoothSensitivity(epsilon).beta
+    edges = np.concatenate((-np.geomspace(0.05, 200, 400)[::-1], np.geomspace(0.05, 200, 400)))
+    honest, mutant = (
+        smallest_delta(cells(m, (0.0, 1.0), edges), cells(m, (s, s), edges), epsilon)
+        for s in (math.exp(-m.beta), math.exp(-fast))
+    )
+    assert honest <= delta < 10 * delta < mutant
+
+
+@pytest.mark.statistical
+def test_rounded_laplace_noise_follows_its_law():
+    """Fails by chance below 1e-7."""
+    centre, width, step = Fraction(1, 3), Fraction(17, 5), Fraction(1, 2)
+    seen = np.array([rounded_laplace(centre, width, step) for _ in range(8_000)])
+    edges = (np.arange(-60, 60) + 0.5) * 0.5
+
+    def law(scale):
+        z = (edges - 1 / 3) / scale
+        return np.diff(np.append(0.0, np.where(z < 0, np.exp(-np.abs(z)) / 2, 1 - np.exp(-np.abs(z)) / 2)))
+
+    places = np.clip(seen + 60, 0, 120)
+    assert surprise(places, law(3.4)) > FAILURE
+    assert surprise(places, law(2.8)) < 1e-9
+
+
+def test_close_comparisons_of_the_laplace_variant_take_more_bits():
+    class Alike:
+        """The first words agree, so that every comparison must ask again."""
+
+        def __init__(self):
+            self.left = 6
+            self.rest = SeededSource(8)
+
+        def words(self, count, dtype):
+            if self.left and dtype is np.uint64:
+                self.left -= 1
+                return np.full(count, 2**63, dtype=np.uint64)
+            return self.rest.words(count, dtype)
+
+    assert abs(rounded_laplace(Fraction(0), Fraction(1), Fraction(1), Alike())) <= 20
+
+
+def test_a_median_with_laplace_noise():
+    rng = np.random.default_rng(4)
+    values = rng.normal(50, 10, 20_001)
+    m = SmoothSensitivity(1.0, delta=1e-6)
+    centre, bound = order_statistic(values, 10_001, low=0, high=10_000, beta=m.beta)
+    found = m.release_rank(values, 10_001, low=0, high=10_000, source=SeededSource(1))
+    assert abs(found - centre) < m.halfwidth(0.9999, bound)
+    for delta in (0, 0.3, "1e-6"):
+        with pytest.raises(InvalidInput):
+            SmoothSensitivity(1.0, delta=delta)

@@ -14,6 +14,15 @@ Then change S by at most a factor e^beta: with u = z^2 / v, the slope of ln(e^l 
 
 Cauchy noise (v = 1) has no mean; v = 3 has standard deviation sqrt(3) S / a and is the default.
 
+With a delta (Laplace noise; after the same paper, with the constants worked out). f + (S / a) Z with
+Laplace's Z is (a + e, delta)-differentially private when beta <= e and e + beta >= (e^beta - 1) ln(1 /
+delta). Proof. Let S, S' belong to x, x' and b = S / a. First narrow or widen the noise around f(x) from S
+to S', then move f by at most S' (the local sensitivity at x' is at most S'), which is the plain Laplace
+mechanism at a, with no delta. Widening costs ln(S' / S) <= beta <= e. Narrowing by e^-l, l <= beta: the
+ratio of densities at distance y is e^-l exp((e^l - 1) y / b), above e^e only where y / b > (e + l) / (e^l -
+1). That has probability exp(-(e + l) / (e^l - 1)), largest at l = beta, where it is delta at most. So P <=
+e^e (Lap around f(x) with S') + delta <= e^(e + a) P' + delta.
+
 Order statistics (same paper, section 3.1). Let x_1 <= ... <= x_n be clamped to [low, high], with x_i = low
 below 1 and high above n, and the number n be public (records are replaced, not added). The statistic x_m
 can move with k + 1 records changed within a window of k + 1 neighbours, so its local sensitivity at
@@ -32,7 +41,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.grid import LIMIT, Grid, lattice
@@ -47,19 +56,22 @@ from incrowd.mechanisms.parameters import (
     root_below,
     whole,
 )
+from incrowd.mechanisms.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.student import rounded_student
 from incrowd.noise import Source
-from incrowd.privacy import Guarantee, pure
+from incrowd.privacy import Guarantee, approximate
 
 ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
 
 
 @dataclass(frozen=True, init=False)
 class SmoothSensitivity(Mechanism):
-    """Releases a number with Student noise of width (smooth bound) / a, on a grid.
+    """Releases a number with noise of width (smooth bound) / a, on a grid.
 
-    `share` of epsilon pays for the smooth bound (beta v), the rest for the number. Give the bound together
-    with the value: `release((value, bound))`, where the bound is `beta`-smooth for the function.
+    The noise is Student's, for pure epsilon; with `delta` it is Laplace's, which has lighter tails but asks
+    for a smoother (smaller) beta. `share` of epsilon pays for the smooth bound, the rest for the number. Give
+    the bound together with the value: `release((value, bound))`, where the bound is `beta`-smooth for the
+    function.
 
     >>> m = SmoothSensitivity(epsilon=1.0)
     >>> round(m.beta, 4), round(float(m.factor), 4)
@@ -71,6 +83,7 @@ class SmoothSensitivity(Mechanism):
     """
 
     exact_epsilon: Fraction
+    exact_delta: Fraction
     degrees: int
     exact_beta: Fraction
     factor: Fraction
@@ -82,6 +95,8 @@ class SmoothSensitivity(Mechanism):
         degrees: int = 3,
         share: Number = Fraction(1, 2),
         grid: Number | Grid = Fraction(1, 2**20),
+        *,
+        delta: Number | None = None,
     ) -> None:
         total = amount(epsilon, "epsilon")
         freedom = whole(degrees, "degrees")
@@ -90,13 +105,19 @@ class SmoothSensitivity(Mechanism):
         part = exact(share, "share")
         if not 0 < part < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-        beta = total * part / freedom - ERROR
+        slack = Fraction(0) if delta is None else amount(delta, "delta")
+        if slack > Fraction(1, 4):
+            raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {delta}.")
+        beta = (_laplace_beta(total * part, slack) if slack else total * part / freedom) - ERROR
         if beta <= 0:
             raise InvalidInput(f"An epsilon of {epsilon} is too small for smooth sensitivity here.")
         # a (v + 1) / (2 sqrt(v)) = (1 - share) epsilon, with sqrt(v) rounded down
-        factor = total * (1 - part) * 2 * root_below(Fraction(freedom)) / (freedom + 1)
+        factor = total * (1 - part)
+        if not slack:
+            factor *= 2 * root_below(Fraction(freedom)) / (freedom + 1)
         for name, value in (
             ("exact_epsilon", total),
+            ("exact_delta", slack),
             ("degrees", freedom),
             ("exact_beta", beta),
             ("factor", factor),
@@ -117,12 +138,15 @@ class SmoothSensitivity(Mechanism):
     @property
     def privacy(self) -> Guarantee:
         """What one release guarantees."""
-        return pure(self.exact_epsilon)
+        return approximate(self.exact_epsilon, self.exact_delta)
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """A private number for (value, smooth bound); neither is private by itself."""
         centre, width = self._read(value)
-        steps = rounded_student(centre, width, self.grid.step, self.degrees, source)
+        if self.exact_delta:
+            steps = rounded_laplace(centre, width, self.grid.step, source)
+        else:
+            steps = rounded_student(centre, width, self.grid.step, self.degrees, source)
         clamped = max(-LIMIT, min(LIMIT, steps))  # post-processing
         return self.grid.values(np.asarray(clamped, dtype=np.int64))
 
@@ -136,19 +160,37 @@ class SmoothSensitivity(Mechanism):
         """P(released <= outcome) for (value, smooth bound), in float64."""
         centre, width = self._read(value)
         edge = (self.grid.steps(outcome, "SmoothSensitivity") + 0.5) * float(self.grid.step)
-        return student.cdf((edge - float(centre)) / float(width), self.degrees)
+        place = (edge - float(centre)) / float(width)
+        if self.exact_delta:
+            tail = np.exp(-np.abs(place)) / 2
+            return np.where(place < 0, tail, 1 - tail)
+        return stdtr(self.degrees, place)
 
     def halfwidth(self, confidence: Number, bound: Number = 1) -> float:
         """The error with this confidence, given the smooth bound (which is as private as the data)."""
         level = float(confidence_level(confidence))
         width = float(positive(bound, "bound") / self.factor)
-        quantile = float(student.ppf((1 + level) / 2, self.degrees))
+        if self.exact_delta:
+            quantile = -math.log1p(-level)
+        else:
+            quantile = float(stdtrit(self.degrees, (1 + level) / 2))
         return quantile * width * (1 + 1e-9) + float(self.grid.step)
 
     def _read(self, value: Any) -> tuple[Fraction, Fraction]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise InvalidInput("SmoothSensitivity releases a pair (value, smooth bound).")
         return exact(value[0], "the value", True), positive(value[1], "the smooth bound", True) / self.factor
+
+
+def _laplace_beta(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest beta, rounded down, with epsilon + beta >= (e^beta - 1) ln(1 / delta)."""
+    spend, depth = float(epsilon) * (1 - 1e-14), -math.log(float(delta)) * (1 + 1e-14)
+    low, high = 0.0, spend
+    for _ in range(200):
+        middle = (low + high) / 2
+        fits = (spend + middle) * (1 - 1e-14) >= math.expm1(min(middle, 700.0)) * depth * (1 + 1e-14)
+        low, high = (middle, high) if fits else (low, middle)
+    return Fraction(low)
 
 
 def order_statistic(
