@@ -164,6 +164,7 @@ def test_what_is_no_guarantee_is_refused_in_a_sentence(text: str) -> None:
         '{"kind": "pure"}',
         '{"kind": {}, "epsilon": 1}',
         '{"kind": "pure", "epsilon": "1/0", "count": 1}',
+        '{"kind": "pure", "epsilon": "1e999999999", "count": 1}',
         '{"kind": "pure", "epsilon": -1, "count": 1}',
         '{"kind": "pure", "epsilon": 1, "count": -1}',
         '{"kind": "pure", "epsilon": 1, "count": 1, "more": 1}',
