@@ -128,7 +128,8 @@ def sources_for(mode: str) -> list[Source]:
         Source("(SELECT * FROM visits WHERE x > 0) AS v", *v, unit),
         Source("w AS v", *v, unit, "WITH w AS (SELECT *, x + 1 AS y FROM visits WHERE b OR x < 5) "),
         Source(
-            "(SELECT x * 2 AS y, cat, UPPER(grp) AS g, city FROM visits) AS v JOIN cities AS c ON c.city = v.city",
+            "(SELECT x * 2 AS y, cat, UPPER(grp) AS g, city FROM visits) AS v JOIN cities AS c ON c.city "
+            "= v.city",
             ("v.y", "v.y - 1"),
             ("v.y > 0", "v.g = 'A'"),
             ("v.cat", "v.g", "v.city", "c.region"),
@@ -138,8 +139,11 @@ def sources_for(mode: str) -> list[Source]:
         return found
     units = "user_id" if mode == "user" else "user_id, day"
     on = "v.user_id = s.user_id" + ("" if mode == "user" else " AND v.day = s.day")
-    per = f"SELECT {units}, COUNT(*) AS many, COUNT(DISTINCT cat) AS cats, AVG(f) AS mean, SUM(x) AS total, MIN(d) AS first, "
-    per += f"MAX(f) FILTER (WHERE b) AS top, MIN(x) AS least, SUM(f) AS fs FROM visits GROUP BY {units}"
+    per = (
+        f"SELECT {units}, COUNT(*) AS many, COUNT(DISTINCT cat) AS cats, AVG(f) AS mean, SUM(x) AS total, "
+        "MIN(d) AS first, MAX(f) FILTER (WHERE b) AS top, MIN(x) AS least, SUM(f) AS fs "
+        f"FROM visits GROUP BY {units}"
+    )
     sums = "LEAST(GREATEST(p.total, -50), 50)"
     per_numbers = (
         "LEAST(p.many, 20)",
@@ -152,8 +156,11 @@ def sources_for(mode: str) -> list[Source]:
     )
     per_conditions = ("p.many > 1", "p.mean > 0.5", "p.total >= 0", "p.first > '2020-01-15'")
     per_keys = ("p.many", "p.cats", "p.many > 2", "YEAR(p.first)", "p.least % 2", "LEAST(p.many, 3)", "p.fs")
-    split = f"SELECT {units}, cat, SUM(x) AS total, COUNT(*) AS many, AVG(f) AS mean, MAX(x) AS least, MIN(f) AS top, "
-    split += f"SUM(f) AS fs, COUNT(DISTINCT grp) AS cats, MIN(d) AS first FROM visits WHERE x IS NOT NULL GROUP BY {units}, cat HAVING COUNT(*) < 9"
+    split = (
+        f"SELECT {units}, cat, SUM(x) AS total, COUNT(*) AS many, AVG(f) AS mean, MAX(x) AS least, "
+        "MIN(f) AS top, SUM(f) AS fs, COUNT(DISTINCT grp) AS cats, MIN(d) AS first "
+        f"FROM visits WHERE x IS NOT NULL GROUP BY {units}, cat HAVING COUNT(*) < 9"
+    )
     both = (*v[0], "s.m", "s.w", "s.m + v.x")
     p_unit = unit.replace("v.", "p.")
     return [

@@ -1,7 +1,8 @@
 """Small private tables full of trouble, for every kind of unit; and what a bounded statement makes of them.
 
-A *house* is a catalog with an engine. Its tables are made from a seed: NULLs, NaN, infinities, numbers beyond every bound,
-dates at the ends of calendars, a unit that owns most rows, rows that belong to nobody, no rows at all.
+A *house* is a catalog with an engine. Its tables are made from a seed: NULLs, NaN, infinities, numbers
+beyond every bound, dates at the ends of calendars, a unit that owns most rows, rows that belong to nobody,
+no rows at all.
 """
 
 from __future__ import annotations
@@ -172,7 +173,7 @@ def plan_of(sql: str, mode: str, relation: str = "add-remove", **contribution: f
 def without_each_unit(
     tables: Mapping[str, pa.Table], mode: str, used: tuple[str, ...]
 ) -> Iterator[dict[str, pa.Table]]:
-    """The neighbours: all rows of one unit gone from all tables, or one row of a table whose rows are units."""
+    """The neighbours: all rows of one unit gone from all tables, or one row where rows are units."""
     if mode == "row":
         for name in used:
             table = tables[name]
@@ -202,10 +203,12 @@ class Numbers:
     statement: Statement
     values: Mapping[tuple[int, int], Mapping[tuple[Any, ...], int]]
 
-    def moved(self, other: Numbers, part: int, place: int) -> int:
-        """The distance in L1 of one column, over all groups and cells; what is absent is 0."""
+    def moved(self, other: Numbers, part: int, place: int, norm: int = 1) -> int:
+        """The distance of one column in L1 (or the square of that in L2), over all groups and cells; what is
+        absent is 0.
+        """
         one, two = self.values.get((part, place), {}), other.values.get((part, place), {})
-        return sum(abs(one.get(key, 0) - two.get(key, 0)) for key in one.keys() | two.keys())
+        return sum(abs(one.get(key, 0) - two.get(key, 0)) ** norm for key in one.keys() | two.keys())
 
 
 def run(engine: DuckDB, statement: Statement) -> Numbers:
@@ -251,14 +254,18 @@ def check_sensitivity(leaf: Leaf, large: Mapping[str, float], before: Numbers, a
         for place, name in enumerate(part.columns):
             if name == "nothing":
                 continue
-            moved = before.moved(after, index, place)
+            norm = leaf.norm if name == "keys" else leaf.measures[name].norm
+            moved = before.moved(after, index, place, norm if part.kind != "totals" else 1)
             if part.kind == "totals":
                 assert moved <= weight_cap(leaf.measures[name]), (part, moved)
                 assert before.moved(after, index, 1) <= weight_cap(leaf.measures[name], large[name])
             elif name == "keys":
-                assert moved <= KEY_MASS, (part, moved)
+                assert moved <= KEY_MASS**norm, (part, moved)
             else:
-                assert moved <= leaf.measures[name].sensitivity_steps, (leaf.measures[name].label, moved)
+                assert moved <= leaf.measures[name].sensitivity_steps ** norm, (
+                    leaf.measures[name].label,
+                    moved,
+                )
 
 
 def check_census(before: Numbers, after: Numbers) -> None:
@@ -275,7 +282,9 @@ def check_census(before: Numbers, after: Numbers) -> None:
 def check_leaf(
     leaf: Leaf, mode: str, relation: str, tables: Mapping[str, pa.Table], cells: int, generous: int, most: int
 ) -> None:
-    """Both statements of a leaf: on the tables, on up to `most` neighbours, in another order, without nobody's rows."""
+    """Both statements of a leaf: on the tables, on up to `most` neighbours, in another order, without
+    nobody's rows.
+    """
     engine = engine_of(mode, relation)
     bounded, large = capped(leaf, cells, generous)
     release = release_statement(bounded, large)

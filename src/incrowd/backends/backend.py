@@ -1,4 +1,5 @@
-"""What an engine must do: describe public columns, run a statement over integers, tell the version of the data.
+"""What an engine must do: describe public columns, run a statement over integers, tell the version of the
+data.
 
 A backend returns exact numbers and knows neither noise nor budgets; what it returns never leaves the curator.
 """
@@ -15,7 +16,7 @@ Progress = Callable[[float], None]
 
 
 class Backend(Protocol):
-    """An engine that holds the tables of a catalog, each under its declared name with its declared columns."""
+    """An engine that holds the tables of a catalog, each under its declared name and columns."""
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The engine's type names of a public table's columns."""

@@ -1,4 +1,5 @@
-"""Puts one statement together: common table expressions whose columns are made once, and stacked parts over them.
+"""Puts one statement together: common table expressions whose columns are made once, and stacked parts over
+them.
 
 Names of its own start with two underscores, which no name in a bounded plan does.
 """
@@ -98,7 +99,9 @@ class Builder:
         return made
 
     def _kept(self) -> str:
-        """Rows that are numbered on the way must be computed once; a plain scan is cheaper read twice than kept."""
+        """Rows that are numbered on the way must be computed once; a plain scan is cheaper read twice than
+        kept.
+        """
         if self.leaf.materialize:
             return "MATERIALIZED "
         plain = isinstance(self.leaf.rows.args["from_"].this, exp.Table) and not self.leaf.rows.args.get(

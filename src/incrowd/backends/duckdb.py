@@ -1,11 +1,14 @@
 """DuckDB: files (CSV, Parquet, DuckDB databases) and frames in memory.
 
-Each table of the catalog becomes a view of its declared columns, cast to their declared types with TRY_CAST: a value
-that does not fit is NULL and never an error, because an error that depends on a row is a leak.
+Each table of the catalog becomes a view of its declared columns, cast to their declared types with
+TRY_CAST: a value that does not fit is NULL and never an error, because an error that depends on a row is a
+leak.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
 import threading
 from collections.abc import Iterable, Mapping
@@ -16,18 +19,19 @@ import duckdb
 import pyarrow as pa
 
 from incrowd.backends.backend import Progress
-from incrowd.catalog import Catalog
+from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
 
 _TYPES = {
     "integer": "BIGINT",
     "float": "DOUBLE",
-    "decimal": "DECIMAL(38, 9)",
+    "decimal": "DECIMAL(38,9)",
     "text": "VARCHAR",
     "boolean": "BOOLEAN",
     "date": "DATE",
     "timestamp": "TIMESTAMP",
 }
+_DELIMITERS = ",;\t|"
 
 
 def _quoted(name: str) -> str:
@@ -36,6 +40,39 @@ def _quoted(name: str) -> str:
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
+
+
+def _cast(column: str, engine_type: str, kind: str) -> str:
+    """A source's column in the catalog's type; NULL where a value does not fit."""
+    source = _quoted(column)
+    if kind == "timestamp" and "WITH TIME ZONE" in engine_type:
+        source = f"({source} AT TIME ZONE 'UTC')"
+    return source if engine_type == _TYPES[kind] else f"TRY_CAST({source} AS {_TYPES[kind]})"
+
+
+def _csv(path: str, table: str) -> str:
+    """A CSV file as text columns, named by its first line.
+
+    Nothing is guessed from rows, because what they hold would then decide how all of them are read: every
+    column is text, to be cast with TRY_CAST; the first line alone says which delimiter it is; a line that
+    does not fit is left out.
+    """
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        first = file.readline(1_000_000)
+    delimiter = max(_DELIMITERS, key=first.count)
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    if not names or any(not each for each in names) or len({each.casefold() for each in names}) < len(names):
+        raise CatalogError(
+            f"tables.{table}: the first line of {Path(path).name} must name the columns, each by a name "
+            "of its own."
+        )
+    columns = ", ".join(f"{_text(each)}: 'VARCHAR'" for each in names)
+    return (
+        f"read_csv({_text(path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, quote "
+        "= '\"', "
+        f"escape = '\"', columns = {{{columns}}}, ignore_errors = true)"
+    )
 
 
 class DuckDB:
@@ -49,6 +86,8 @@ class DuckDB:
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET preserve_insertion_order = false")
+        # A name that is no table of the catalog must never find a variable of this process.
+        self._connection.execute("SET python_enable_replacements = false")
         attached: dict[str, str] = {}
         for name in catalog.tables:
             try:
@@ -69,18 +108,21 @@ class DuckDB:
             there = folded.get(column.casefold())
             if there is None:
                 raise CatalogError(
-                    f"tables.{name}.columns.{column}: the source has no such column; it has {', '.join(found)}."
+                    f"tables.{name}.columns.{column}: the source has no such column; it has "
+                    f"{', '.join(found)}."
                 )
-            source = _quoted(there)
-            if declared.type == "timestamp" and "WITH TIME ZONE" in found[there]:
-                source = f"({source} AT TIME ZONE 'UTC')"
-            kind = _TYPES[declared.type]
-            value = source if found[there] == kind else f"TRY_CAST({source} AS {kind})"
-            picked.append(f"{value} AS {_quoted(column)}")
+            picked.append(f"{_cast(there, found[there], declared.type)} AS {_quoted(column)}")
         if not table.private:
-            # Undeclared columns of a public table are public too.
+            # Undeclared columns of a public table are public too. They get the catalog's types all the
+            # same: engines cast what is compared with an ENUM, say, and raise where a private row does not
+            # fit.
             declared_names = {each.casefold() for each in table.columns}
-            picked += [_quoted(each) for each in found if each.casefold() not in declared_names]
+            for there, engine_type in found.items():
+                kind = column_type(engine_type)
+                if kind is not None and there.casefold() not in declared_names:
+                    picked.append(f"{_cast(there, engine_type, kind)} AS {_quoted(there)}")
+        if not picked:
+            raise CatalogError(f"tables.{name}: no column of the source has a type that is understood.")
         self._connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT {', '.join(picked)} FROM {origin}")
 
     def _origin(self, name: str, attached: dict[str, str]) -> str:
@@ -101,13 +143,14 @@ class DuckDB:
             return ".".join([attached[path], *(_quoted(part) for part in parts)])
         if source.kind == "url":
             raise CatalogError(
-                f"tables.{name}: DuckDB reads files and frames; no engine for {str(source.url).split(':')[0]} is installed."
+                f"tables.{name}: DuckDB reads files and frames; no engine for "
+                f"{str(source.url).split(':')[0]} is installed."
             )
-        listed = ", ".join(_text(path) for path in self._catalog.files(name))
+        files = self._catalog.files(name)
         if source.kind == "parquet":
+            listed = ", ".join(_text(path) for path in files)
             return f"read_parquet([{listed}], union_by_name = true)"
-        # Everything is read as text and cast with TRY_CAST: guessed types would depend on the rows.
-        return f"read_csv([{listed}], all_varchar = true, header = true, union_by_name = true, ignore_errors = true, null_padding = true)"
+        return "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {_csv(path, name)}" for path in files) + ")"
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
@@ -133,7 +176,8 @@ class DuckDB:
 
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement, with progress reported while it runs."""
-        # Frames are registered with this one connection; DuckDB spreads one statement over the cores by itself.
+        # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
+        # itself.
         with self._lock:
             try:
                 if progress is None:

@@ -1,6 +1,7 @@
 """Values on their grids, as SQL: a measure's value in whole steps, the cell of a histogram, a unit's weight.
 
-Each text here is an integer whatever the row holds, and none can raise: what is clamped is clamped before it is cast.
+Each text here is an integer whatever the row holds, and none can raise: what is clamped is clamped before
+it is cast.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def weight_of(column: str, signed: bool) -> str:
 def counted(text: str) -> str:
     """A sum as BIGINT: clamping is a contraction, so no sensitivity grows."""
     bound = f"CAST({MOST} AS HUGEINT)"
-    return f"CAST(CASE WHEN {text} > {bound} THEN {bound} WHEN {text} < -{bound} THEN -{bound} ELSE COALESCE({text}, 0) END AS BIGINT)"
+    inside = f"WHEN {text} < -{bound} THEN -{bound} ELSE COALESCE({text}, 0) END"
+    return f"CAST(CASE WHEN {text} > {bound} THEN {bound} {inside} AS BIGINT)"
 
 
 def capped_sum(weight: str, cap: int) -> str:
@@ -117,7 +119,9 @@ def weight_cap(measure: Measure, cap: float | None = None) -> int:
 
 
 def census_exponent(measure: Measure) -> int:
-    """The grid of a census: the largest value of one row is 2^20 steps; rows and groups are counted as they are."""
+    """The grid of a census: the largest value of one row is 2^20 steps; rows and groups are counted as they
+    are.
+    """
     if measure.value is None or measure.weighing == "rows":
         return 0
     return math.ceil(math.log2(max(measure.limit, 2.0**-900))) - CENSUS_BITS

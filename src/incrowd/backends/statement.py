@@ -59,8 +59,8 @@ class _Column:
 def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -> Statement:
     """The statement for a leaf whose caps are all known.
 
-    `generous` names measures whose grand total is wanted twice, under the measure's own cap and under a larger
-    one: from their ratio the shrinkage of heavy units is undone.
+    `generous` names measures whose grand total is wanted twice, under the measure's own cap and under a
+    larger one: from their ratio the shrinkage of heavy units is undone.
     """
     builder = Builder(leaf)
     direct = not leaf.units
@@ -143,7 +143,9 @@ def _of_pairs(builder: Builder, measure: Measure) -> _Column:
 
 
 def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | None, str]:
-    """The columns of a measure's value on a pair (None where every pair counts as one) and of its unit's weight."""
+    """The columns of a measure's value on a pair (None where every pair counts as one) and of its unit's
+    weight.
+    """
     if measure.value is not None:
         column = builder.pair(pair_value(measure, builder.row(steps_of(measure, exponent)), exponent))
         return column, builder.share(weight_of(column, measure.low < 0))
@@ -162,7 +164,8 @@ def _flag(builder: Builder, measure: Measure) -> str | None:
     if present is None:
         return None
     for other in builder.leaf.measures.values():
-        # The value of another measure, if it is there under the very same condition, need not be looked at twice.
+        # The value of another measure, if it is there under the very same condition, need not be looked at
+        # twice.
         same = other.absent_if_null and other.present == measure.present and not other.buckets
         if same and other.cap is not None:
             return f"{builder.row(steps_of(other, other.exponent))} IS NOT NULL"
@@ -170,13 +173,16 @@ def _flag(builder: Builder, measure: Measure) -> str | None:
 
 
 def _shrunk(value: str, weight: str, cap: int) -> str:
-    """The value where the unit weighs at most the cap, else its share of the cap, towards zero; NULL where it weighs NULL."""
+    """The value where the unit weighs at most the cap, else its share of the cap, towards zero; NULL where it
+    weighs NULL.
+    """
     c = integer(cap)
     return f"CASE WHEN {weight} <= {c} THEN {value} ELSE {value} * {c} // {weight} END"
 
 
 def _shrunk_l2(value: str, weight: str, cap: int) -> str:
-    """As `_shrunk` for a unit whose `weight` pairs all have the same value: so that their length is that of `cap` pairs.
+    """As `_shrunk` for a unit whose `weight` pairs all have the same value: so that their length is that of
+    `cap` pairs.
 
     Division and square root are correctly rounded on every engine, so the result is the same to the bit.
     """
@@ -195,10 +201,11 @@ def _key_share(norm: int) -> str:
 
 
 def census_statement(leaf: Leaf) -> Statement:
-    """How many units weigh more than 0, 1, 2, 4, ..., for each weigh key without a cap: one row, the basis of a private choice.
+    """How many units weigh more than 0, 1, 2, 4, ..., for each weigh key without a cap: one row, the basis of
+    a private choice.
 
-    Each unit falls into one cell of the histogram that the differences make, so adding or removing a unit moves
-    it by 1 in L1. A weight of NULL is beyond int64, above every threshold.
+    Each unit falls into one cell of the histogram that the differences make, so adding or removing a unit
+    moves it by 1 in L1. A weight of NULL is beyond int64, above every threshold.
     """
     builder = Builder(leaf)
     limits = [0, *(1 << cell for cell in range(CENSUS_CELLS))]

@@ -1,6 +1,7 @@
 """SQL to a bounded plan: pure functions on trees.
 
-This room knows the catalog and the maths of bounding; it knows no engine, no noise and no budget, and reads no row.
+This room knows the catalog and the maths of bounding; it knows no engine, no noise and no budget, and reads
+no row.
 """
 
 from incrowd.query.plan import Aggregate, Key, Leaf, Measure, Plan

@@ -10,8 +10,8 @@
 | COVAR, CORR | sums of the products, likewise | |
 | MEDIAN, quantiles, MIN, MAX | a histogram of x | by the exponential mechanism |
 
-Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by rows,
-so that a heavy unit's sum and count shrink alike and the ratio stays an average.
+Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by
+rows, so that a heavy unit's sum and count shrink alike and the ratio stays an average.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Aggregates:
         if isinstance(node, _ORDER):
             return self._quantile(node, label, test, named)
         raise QueryError(
-            f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, MEDIAN, quantiles, "
+            f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, "
+            "MEDIAN, quantiles, "
             "MIN, MAX, COVAR or CORR."
         )
 
@@ -159,7 +160,8 @@ class Aggregates:
         wanted = set(self.below.parts)
         if len(columns) != len(asked) or "" in parts or "column" not in parts or not wanted <= parts | keys:
             raise QueryError(
-                f"{label} can only count the protected unit; to count other values, group by them and count the "
+                f"{label} can only count the protected unit; to count other values, group by them and "
+                "count the "
                 "groups of the result."
             )
         made = Measure("", "pair", "own", test, None, 0, 1, label=label)
@@ -266,7 +268,8 @@ class Aggregates:
     def _together(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
         if named:
             raise QueryError(
-                f"{label} takes no contribution bounds; declare bounds for both columns or use LEAST and GREATEST."
+                f"{label} takes no contribution bounds; declare bounds for both columns or use LEAST and "
+                "GREATEST."
             )
         parts = [
             self._value(each, label.partition("(")[0], None, {}) for each in (node.this, node.expression)
@@ -321,7 +324,8 @@ class Aggregates:
             column = named_column.name if named_column is not None else said(node)
             raise QueryError(
                 f"{function} needs bounds for {column}: ask the owner to declare them, or write "
-                f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and GREATEST around it."
+                f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and "
+                "GREATEST around it."
             )
         if max(abs(low), abs(high)) > MOST_BOUND:
             raise QueryError(f"The bounds of {said(node)} are too wide for {function}; narrow them.")

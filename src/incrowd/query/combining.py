@@ -1,7 +1,7 @@
 """Putting expressions side by side: numbers in one arithmetic, both sides of a comparison in one kind.
 
-Engines add casts of their own where kinds differ, and some of those raise on some rows. Here every cast is written out,
-in its never-raising form.
+Engines add casts of their own where kinds differ, and some of those raise on some rows. Here every cast is
+written out, in its never-raising form.
 """
 
 from __future__ import annotations

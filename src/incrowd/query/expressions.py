@@ -3,8 +3,8 @@
 An error that depends on a row is a leak, so every construct is on a list with its never-raising version:
 casts become TRY_CAST, divisions by zero NULL, numbers are computed in float64 (which overflows to infinity,
 not to an error), logarithms and roots of wrong arguments NULL. What is not on the list is refused, and so is
-anything the parser attached to a listed construct that is not understood. The same walk derives kind, range and
-possible values (`Typed`).
+anything the parser attached to a listed construct that is not understood. The same walk derives kind, range
+and possible values (`Typed`).
 
 Everything here is a function of one row (and of public tables), so it moves no more than that row's unit.
 """

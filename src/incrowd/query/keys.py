@@ -1,9 +1,9 @@
 """Group keys: public ones with the SQL that lists them, private ones without.
 
-A key is public if its values can be listed without looking at private rows: from the query's own text (CASE with
-constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or by counting
-through narrow bounds. The list is then every value of the expression over the product of those domains.
-The SQL that lists them is built as a tree, never from text: names in it are the analyst's.
+A key is public if its values can be listed without looking at private rows: from the query's own text (CASE
+with constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or
+by counting through narrow bounds. The list is then every value of the expression over the product of those
+domains. The SQL that lists them is built as a tree, never from text: names in it are the analyst's.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
     label = node.name if isinstance(node, exp.Column) else said(node)
     if isinstance(node, exp.Column) and below.field(node).unit == "column":
         raise QueryError(
-            f"Grouping by {label} would single out each protected unit; group by something that many of them share, "
+            f"Grouping by {label} would single out each protected unit; group by something that many of "
+            "them share, "
             f"or count them with COUNT(DISTINCT {label})."
         )
     if typed.kind == "null":

@@ -1,7 +1,7 @@
 """Finds the innermost aggregations over private rows and cuts them out of the question.
 
-What lies above a released aggregation is post-processing (it sees released numbers only) and stays SQL; what lies
-below must keep ownership (`relations`).
+What lies above a released aggregation is post-processing (it sees released numbers only) and stays SQL;
+what lies below must keep ownership (`relations`).
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class Cutter:
         if not released:
             if not is_aggregating(node) and not node.args.get("distinct"):
                 raise QueryError(
-                    "This would show the rows of people; ask for an aggregate instead, such as SELECT COUNT(*) or AVG(...) "
+                    "This would show the rows of people; ask for an aggregate instead, such as SELECT "
+                    "COUNT(*) or AVG(...) "
                     "with GROUP BY."
                 )
             return self._cut_leaf(node)
@@ -66,7 +67,8 @@ class Cutter:
                 each.set("this", self.cut(each.this))
             elif self.world.private(each):
                 raise QueryError(
-                    f"{each.alias_or_name} holds private rows and cannot be joined to released numbers; use it "
+                    f"{each.alias_or_name} holds private rows and cannot be joined to released numbers; "
+                    "use it "
                     "inside the SELECT that aggregates."
                 )
         if self.world.private(node):
@@ -151,11 +153,13 @@ def _outer(select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], fou
             return exp.column(names[part.sql(DIALECT)])
         if isinstance(part, exp.Window):
             raise QueryError(
-                "A window over the result belongs into an outer SELECT: SELECT ..., SUM(n) OVER () FROM (this query)."
+                "A window over the result belongs into an outer SELECT: SELECT ..., SUM(n) OVER () FROM "
+                "(this query)."
             )
         if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
             raise QueryError(
-                "A sub-query inside the SELECT that aggregates private rows is not possible; join its result outside."
+                "A sub-query inside the SELECT that aggregates private rows is not possible; join its "
+                "result outside."
             )
         if isinstance(part, exp.IgnoreNulls | exp.RespectNulls):
             raise QueryError(f"{said(part)} is not an aggregate that can be released.")

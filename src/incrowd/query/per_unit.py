@@ -1,8 +1,8 @@
 """Aggregation inside one unit: sub-queries such as SELECT user_id, COUNT(*) ... GROUP BY user_id.
 
-Each result row is a function of one unit's rows (ownership holds), so the aggregates are exact and unbounded; what
-is computed from them later is clamped like any other value. Sums are of whole numbers or of fixed-point
-numbers: a float sum depends on the order of the rows, and with it on other units' rows.
+Each result row is a function of one unit's rows (ownership holds), so the aggregates are exact and
+unbounded; what is computed from them later is clamped like any other value. Sums are of whole numbers or of
+fixed-point numbers: a float sum depends on the order of the rows, and with it on other units' rows.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ def own_aggregates(node: exp.Expr) -> list[exp.AggFunc]:
 
 
 def group_keys(select: exp.Select) -> list[exp.Expr]:
-    """The GROUP BY expressions; the SELECT list for DISTINCT, and what of it is no aggregate for GROUP BY ALL."""
+    """The GROUP BY expressions; the SELECT list for DISTINCT, and what of it is no aggregate for GROUP BY
+    ALL.
+    """
     group = select.args.get("group")
     plain = [each.unalias() for each in select.expressions if not own_aggregates(each)]
     if group is None:
         if select.args.get("distinct") and not is_aggregating(select):
             return plain
         return []
-    if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
+    others = any(value for key, value in group.args.items() if key not in ("expressions", "all"))
+    if others or group.find(exp.Cube, exp.Rollup, exp.GroupingSets):
         raise QueryError("CUBE, ROLLUP and GROUPING SETS are not possible; ask for each grouping by itself.")
     return plain if group.args.get("all") else list(group.expressions)
 
@@ -144,7 +147,8 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
         value = total(node.this, lookup)
         sql: exp.Expr = type(node)(this=chosen(value.sql))
         if value.kind == "float":
-            # Zero has two signs, and which one an engine meets first depends on other rows: 0.0 + -0.0 is 0.0.
+            # Zero has two signs, and which one an engine meets first depends on other rows: 0.0 + -0.0 is
+            # 0.0.
             sql = exp.paren(exp.Add(this=exp.cast(sql, "DOUBLE"), expression=double(0.0)))
         return value.but(sql=sql, nullable=True, values=None, said="")
     if isinstance(node, exp.Sum | exp.Avg):
@@ -173,7 +177,8 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
     name = type(node).__name__.upper()
     if value.low is None or value.high is None:
         raise QueryError(
-            f"{name} of {said(node.this)} inside a sub-query needs bounds on its values; declare them or write "
+            f"{name} of {said(node.this)} inside a sub-query needs bounds on its values; declare them or "
+            "write "
             "LEAST and GREATEST around it."
         )
     limit = max(abs(value.low), abs(value.high), 1e-300)
@@ -195,7 +200,9 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
 
 
 def clamped(value: Typed) -> exp.Expr:
-    """The value inside its bounds as a float; NULL where it is NULL or NaN (which engines order above infinity)."""
+    """The value inside its bounds as a float; NULL where it is NULL or NaN (which engines order above
+    infinity).
+    """
     assert value.low is not None and value.high is not None
     sql, low, high = value.sql, double(value.low), double(value.high)
     return exp.Case(

@@ -1,23 +1,25 @@
 """The bounded plan: what is asked of the engine, and how much one unit can move each number of it.
 
-A question has one or more leaves. A leaf is the innermost aggregation over private rows: per group, it asks for
-measures, each an integer sum whose change under adding or removing one unit is bounded in L1 over all groups
-together. Everything above the leaves is SQL over released tables (`outer`) and costs nothing.
+A question has one or more leaves. A leaf is the innermost aggregation over private rows: per group, it asks
+for measures, each an integer sum whose change under adding or removing one unit is bounded in L1 over all
+groups together. Everything above the leaves is SQL over released tables (`outer`) and costs nothing.
 
-How a measure is bounded (design decision 3). Let x_i be the measure's value on row i, clamped, as an integer number of steps,
-and let unit u weigh t_u in all. With cap C,
+How a measure is bounded (design decision 3). Let x_i be the measure's value on row i, clamped, as an
+integer number of steps, and let unit u weigh t_u in all. With cap C,
 
     y_i = x_i                     where t_u <= C
           x_i * C div t_u         otherwise, rounded towards zero
 
-- weighed by its own size (SUM, COUNT): t_u = sum |x_i| over the unit's rows, so sum |y_i| <= t_u * C / t_u = C.
-- weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows, |x_i| <= L,
+- weighed by its own size (SUM, COUNT): t_u = sum |x_i| over the unit's rows, so sum |y_i| <= t_u * C / t_u
+= C.
+- weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows,
+|x_i| <= L,
   so sum |y_i| <= t_u * L * C / t_u = C * L.
 
-Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed value and its cap
-are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of rows is the sensitivity, at most
-2^30 + cap. Whole numbers keep a step of 1 while sensitivity <= 2^40 and sensitivity * limit < 2^61. Sums over rows are of 128
-bits and clamped to 2^62.
+Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed
+value and its cap are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of
+rows is the sensitivity, at most 2^30 + cap. Whole numbers keep a step of 1 while sensitivity <= 2^40 and
+sensitivity * limit < 2^61. Sums over rows are of 128 bits and clamped to 2^62.
 
 A unit's rows depend on no other unit's, so adding or removing it moves the vector of all groups by at most
 that in L1 (and therefore in L2). Replacing a unit is removing one and adding another: twice that.
@@ -49,11 +51,11 @@ _LEAST = 2.0**-900
 class Measure:
     """One bounded sum per group.
 
-    level: `row` sums over rows; `pair` over (unit, group) pairs, each pair's value being `value` summed over its rows and
-    clamped (or 1, for a count of units).
-    present: the rows (pairs) that count. value: None for counting ones.
-    low, high: the bounds the value is clamped into. centre is subtracted after clamping.
-    cap: the most that one unit may weigh: in values (`own`) or in rows (`rows`); None to be chosen privately.
+    level: `row` sums over rows; `pair` over (unit, group) pairs, each pair's value being `value` summed
+    over its rows and clamped (or 1, for a count of units). present: the rows (pairs) that count. value:
+    None for counting ones. low, high: the bounds the value is clamped into. centre is subtracted after
+    clamping. cap: the most that one unit may weigh: in values (`own`) or in rows (`rows`); None to be
+    chosen privately.
     """
 
     name: str
@@ -72,7 +74,9 @@ class Measure:
     tested: bool = False
     """Whether `present` asks for more than that the value is a number."""
     absent_if_null: bool = False
-    """Whether `present` asks for the value to be a number, so that its absence and its being no number are one."""
+    """Whether `present` asks for the value to be a number, so that its absence and its being no number are
+    one.
+    """
     norm: Literal[1, 2] = 1
     """In which norm the cap bounds a unit's pairs when units are counted: their number, or its root."""
 
@@ -118,10 +122,11 @@ class Measure:
 
     @property
     def sensitivity_steps(self) -> int:
-        """The sensitivity in whole steps, in the measure's norm: what the statement enforces, to the integer."""
+        """The sensitivity in whole steps, in its norm: what the statement enforces, to the integer."""
         assert self.cap is not None
         if self.norm == 2:
-            # m pairs of floor(S sqrt(C / m)) steps: rounding up covers the rounding of the engine's square root.
+            # m pairs of floor(S sqrt(C / m)) steps: rounding up covers the rounding of the engine's square
+            # root.
             return math.isqrt(self.rows_cap * self.limit_steps**2) + 1
         if self.weighing == "rows" or self.value is None:
             return self.rows_cap * self.limit_steps
@@ -129,7 +134,7 @@ class Measure:
 
     @property
     def limit_steps(self) -> int:
-        """The most steps of one row's value: rounding to the nearest step goes no further than rounding up."""
+        """The most steps of one row's value: rounding to the nearest goes no further than up."""
         return max(1, math.ceil(math.ldexp(self.limit, -self.exponent)))
 
     @property
@@ -140,7 +145,9 @@ class Measure:
 
     @property
     def cap_steps(self) -> int:
-        """The cap in steps, for measures that are weighed by their own size; rounded up, like a single value may be."""
+        """The cap in steps, for measures that are weighed by their own size; rounded up, like a single value
+        may be.
+        """
         assert self.cap is not None
         return max(1, math.ceil(math.ldexp(self.cap, -self.exponent)))
 
@@ -216,8 +223,8 @@ class Leaf:
     def in_l2(self) -> Leaf:
         """The leaf with the groups of a unit bounded in L2, for Gaussian noise.
 
-        A unit in m groups then weighs sqrt(m), not m: with cap C it adds sqrt(C) in L2, and if m > C, each of its groups
-        gets sqrt(C / m). Where a unit is in many groups this needs far less noise.
+        A unit in m groups then weighs sqrt(m), not m: with cap C it adds sqrt(C) in L2, and if m > C, each
+        of its groups gets sqrt(C / m). Where a unit is in many groups this needs far less noise.
         """
         measures = {
             name: replace(each, norm=2) if each.level == "pair" and each.value is None and self.keys else each
@@ -269,7 +276,8 @@ class Plan:
             )
             parts.extend(f"{key.name} {key.domain} {key.values}" for key in leaf.keys)
             parts.extend(
-                f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} {each.centre} {each.cap} {each.buckets}"
+                f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} "
+                f"{each.centre} {each.cap} {each.buckets}"
                 for each in leaf.measures.values()
             )
         return "\n".join(parts)

@@ -1,4 +1,6 @@
-"""From a parsed question to a bounded plan: rewrite it by the rules, cut out its leaves, bound each. Nothing here reads a row."""
+"""From a parsed question to a bounded plan: rewrite it by the rules, cut out its leaves, bound each. Nothing
+here reads a row.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from incrowd.query.typed import Field
 
 @dataclass(frozen=True)
 class Contribution:
-    """What the analyst says about how much one unit may contribute; None leaves it to the owner or the data."""
+    """What the analyst says about how much one unit may contribute; None leaves it open."""
 
     rows: float | None = None
     groups: float | None = None
@@ -67,10 +69,13 @@ def _check_outer(outer: exp.Query, world: World) -> None:
         name = world.catalog.find(table.name)
         if re.fullmatch(rf"{RELEASED}\d+", table.name):
             if name is not None:
-                raise QueryError(f"The table name {name} is reserved for released numbers; ask the owner to rename it.")
+                raise QueryError(
+                    f"The table name {name} is reserved for released numbers; ask the owner to rename it."
+                )
         elif name is None or world.catalog.tables[name].private:
             raise QueryError(
-                f"{table.name} cannot be read beside released numbers; join it inside the SELECT that aggregates."
+                f"{table.name} cannot be read beside released numbers; join it inside the SELECT that "
+                "aggregates."
             )
     if any(NAMED in node.meta for node in outer.walk()):
         raise QueryError("Contribution bounds must stand in the SELECT that aggregates private rows.")

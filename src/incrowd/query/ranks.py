@@ -1,4 +1,6 @@
-"""MEDIAN, quantiles, MIN and MAX: the ranks that are asked for, and the cells of the histogram that answers them."""
+"""MEDIAN, quantiles, MIN and MAX: the ranks that are asked for, and the cells of the histogram that answers
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def ranks_of(node: exp.Expr, label: str) -> tuple[float, ...]:
     if isinstance(given, exp.Array | exp.Tuple):
         function = label.partition("(")[0]
         raise QueryError(
-            f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): together they "
+            f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): "
+            "together they "
             "cost as one."
         )
     rank = None if given is None else number(given)
@@ -40,13 +43,15 @@ def note_of(node: exp.Expr, label: str) -> str:
         return ""
     side = "below" if isinstance(node, exp.Min) else "above"
     return (
-        f"{label} is answered as the value that {EXTREME:.0%} of the rows lie {side}: one person alone decides the "
+        f"{label} is answered as the value that {EXTREME:.0%} of the rows lie {side}: one person alone "
+        "decides the "
         "true one."
     )
 
 
 def cells_of(low: float, high: float, whole: bool) -> tuple[float, float, int]:
-    """The range of a histogram and the number of its equal cells; one cell for each whole number where they are few.
+    """The range of a histogram and the number of its equal cells; one cell for each whole number where they
+    are few.
 
     >>> cells_of(17, 90, True), cells_of(0.0, 1.0, False)
     ((17, 91, 74), (0.0, 1.0, 4096))

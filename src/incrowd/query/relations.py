@@ -1,14 +1,15 @@
 """FROM clauses, sub-queries and joins as relations whose every row belongs to one unit.
 
 The invariant (call it *ownership*): each row of a private relation is a function of the rows of exactly one
-unit, and the relation carries that unit's columns. Adding or removing a unit then adds or removes its own rows
-and changes no other. What keeps ownership:
+unit, and the relation carries that unit's columns. Adding or removing a unit then adds or removes its own
+rows and changes no other. What keeps ownership:
 
 - a private table has it by declaration (rows without a unit, NULL, belong to nobody and are left out);
 - filters, projections and expressions work on one row;
 - a join with a public table works on one private row (it may multiply it: weights bound that);
 - a join of private tables on all of the unit's columns combines rows of one unit;
-  (a field marked as the unit's is never anything else in a private row: LEFT JOIN takes the mark off its right side)
+  (a field marked as the unit's is never anything else in a private row: LEFT JOIN takes the mark off its
+  right side)
 - an aggregation or DISTINCT whose keys contain the unit's columns combines rows of one unit.
 
 Everything else over private rows is refused, and so is every modifier that is not listed here.
@@ -24,7 +25,6 @@ from sqlglot import exp
 from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
 from incrowd.query.expressions import condition, total
-from incrowd.query.sql import DIALECT
 from incrowd.query.typed import Field, Lookup, Typed, field_of, fold, lookup_in, said
 
 RESERVED = "__"
@@ -35,7 +35,7 @@ ROW = f"{RESERVED}row"
 
 @dataclass(frozen=True)
 class World:
-    """What the planner may know: the owner's catalog, and the columns of public tables that it leaves open."""
+    """What the planner may know: the owner's catalog, and columns of public tables it leaves open."""
 
     catalog: Catalog
     public_columns: Mapping[str, Mapping[str, Field]]
@@ -155,14 +155,16 @@ def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources
             raise QueryError(f"A {kind} JOIN is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
         if side not in ("", "LEFT"):
             raise QueryError(
-                f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left."
+                f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on "
+                "the left."
             )
         if kind == "OUTER" and side == "":
             raise QueryError("An OUTER JOIN needs its side; write LEFT JOIN.")
         if right.private and units is not None:
             if len(units) != len(right.units or ()) or not _joins_on_unit(test, items, alias):
                 raise QueryError(
-                    f"Joining {alias} would mix rows of different people; join private tables on the protected unit "
+                    f"Joining {alias} would mix rows of different people; join private tables on the "
+                    "protected unit "
                     f"({_unit_said(items)}), with AND for more conditions."
                 )
         elif right.private:
@@ -188,7 +190,8 @@ def _only(node: exp.Expr, *allowed: str) -> None:
         if value and key not in allowed:
             word = {"method": str(value), "using": "USING"}.get(key, key.strip("_"))
             raise QueryError(
-                f"{word.upper()} on {node.alias_or_name or 'a join'} is not possible over private rows; use plain "
+                f"{word.upper()} on {node.alias_or_name or 'a join'} is not possible over private rows; "
+                "use plain "
                 "tables, sub-queries, JOIN ... ON and LEFT JOIN ... ON."
             )
     alias = node.args.get("alias")
@@ -277,37 +280,22 @@ def _table(node: exp.Table, world: World, numbered: bool) -> Relation:
     unit = declared.unit if declared.private else None
     if unit is not None and unit.is_row and numbered:
         # A join may multiply rows, so each row gets a number, once, to be known by afterwards.
-        number = exp.alias_(exp.Window(this=exp.RowNumber()), ROW, quoted=True)
-        scan = _renamed(name, fields, number, _alias(node))
+        scan = _numbered(name, fields, _alias(node))
         return Relation(scan, fields, (ROW,), (name,), materialize=True, single=True)
-    if any(fold(each) != _folded_by_engines(each) for each in _spellings(fields).values()):
-        scan = _renamed(name, fields, None, _alias(node))
     if unit is None:
         return Relation(scan, fields, None)
     units = tuple(fold(each) for each in unit.columns)
     return Relation(scan, fields, units, (name,), single=unit.is_row)
 
 
-def _folded_by_engines(name: str) -> str:
-    """A name as engines fold it: they know the case of ASCII letters only."""
-    return "".join(each.lower() if each.isascii() else each for each in name)
-
-
-def _spellings(fields: Mapping[str, Field]) -> dict[str, str]:
-    return {name: each.name.partition(".")[2] for name, each in fields.items()}
-
-
-def _renamed(
-    table: str, fields: Mapping[str, Field], extra: exp.Expr | None, alias: exp.TableAlias
-) -> exp.Subquery:
-    """A table with its columns under their folded names."""
+def _numbered(table: str, fields: Mapping[str, Field], alias: exp.TableAlias) -> exp.Subquery:
+    """A table with a number for each of its rows, beside those columns that a question may name."""
     picked: list[exp.Expr] = [
-        exp.alias_(exp.column(spelled, quoted=True), name, quoted=True)
-        for name, spelled in _spellings(fields).items()
-        if not name.startswith(RESERVED)
+        exp.column(name, quoted=True) for name in fields if not name.startswith(RESERVED)
     ]
+    picked.append(exp.alias_(exp.Window(this=exp.RowNumber()), ROW, quoted=True))
     scan = exp.Table(this=exp.to_identifier(table, quoted=True))
-    return exp.Subquery(this=exp.select(*picked, *([extra] if extra else [])).from_(scan), alias=alias)
+    return exp.Subquery(this=exp.select(*picked).from_(scan), alias=alias)
 
 
 def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Relation:
@@ -372,7 +360,7 @@ _UNDERSTOOD = {"expressions", "from_", "joins", "where", "group", "having", "dis
 
 
 def refuse_clauses(select: exp.Select, *elsewhere: str) -> None:
-    """Clauses that no select over private rows may have; `elsewhere` names those that the caller moves out."""
+    """Clauses that no select over private rows may have; `elsewhere` names those that are moved out."""
     for key, value in select.args.items():
         if not value or key in _UNDERSTOOD or key in elsewhere:
             continue

@@ -1,7 +1,7 @@
 """What is known of an expression before any row is read: its kind, range, possible values, NULLs.
 
-Facts come from the owner's declarations and from the query's text alone. No guarantee rests on them: a plan clamps
-every value it sums into `low` and `high`, and a wrong declaration costs accuracy, never privacy.
+Facts come from the owner's declarations and from the query's text alone. No guarantee rests on them: a plan
+clamps every value it sums into `low` and `high`, and a wrong declaration costs accuracy, never privacy.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ Lookup = Callable[[exp.Column], Typed]
 
 
 def fold(name: str) -> str:
-    """A name as SQL compares it: as the parser does, without regard to case.
+    """A name as the parser and engines compare it: without regard to the case of ASCII letters.
 
     >>> fold("Straße"), fold("ÄGE")
-    ('straße', 'äge')
+    ('straße', 'Äge')
     """
-    return name.lower()
+    return "".join(each.lower() if each.isascii() else each for each in name)
 
 
 def said(node: exp.Expr) -> str:
@@ -122,9 +122,10 @@ def field_of(table: str, name: str, column: Column) -> Field:
         low, high = float(limits[0]), float(limits[1])  # type: ignore[arg-type]
     domain = str(column.domain) if isinstance(column.domain, DomainFrom) else None
     contribution = None if column.contribution is None else float(column.contribution)
-    return Field(
-        kind, low, high, column.nullable, column.values, domain, f"{table}.{name}", contribution, limits
-    )
+    values = column.values
+    if column.type == "decimal" and values is not None:
+        values = tuple(float(each) for each in values)  # type: ignore[arg-type]
+    return Field(kind, low, high, column.nullable, values, domain, f"{table}.{name}", contribution, limits)
 
 
 def enumerated(field: Field) -> tuple[Any, ...] | None:
@@ -176,7 +177,8 @@ def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
         field = scope.get(node.table, {}).get(node.name)
         if field is None:
             raise QueryError(
-                f"{node.name} belongs to another SELECT; a sub-query cannot look at the rows around it, join it instead."
+                f"{node.name} belongs to another SELECT; a sub-query cannot look at the rows around it, "
+                "join it instead."
             )
         return Typed(node.copy(), field.kind, field.low, field.high, field.nullable, enumerated(field))
 

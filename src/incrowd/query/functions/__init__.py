@@ -1,8 +1,8 @@
 """The functions that may be applied to private rows, each in its total (never-raising) form.
 
 A function takes the parsed node and its arguments, already total, and gives the total call with what is known
-of its result. To add one: prove that no argument makes any engine raise, or guard the call with CASE; put it into
-the list of its file.
+of its result. To add one: prove that no argument makes any engine raise, or guard the call with CASE; put
+it into the list of its file.
 """
 
 from __future__ import annotations

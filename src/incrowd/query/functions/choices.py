@@ -23,7 +23,8 @@ def _extremum(node: exp.Expr, arguments: list[Typed]) -> Typed:
     known_lows = [each for each in lows if each is not None]
     known_highs = [each for each in highs if each is not None]
     least = isinstance(node, exp.Least)
-    # A NULL argument leaves the others: an end holds for all only if some argument is always there to enforce it.
+    # A NULL argument leaves the others: an end holds for all only if some argument is always there to
+    # enforce it.
     sure_lows = [each.low for each in numbers if each.low is not None and not each.nullable]
     sure_highs = [each.high for each in numbers if each.high is not None and not each.nullable]
     complete_low = min(known_lows) if len(known_lows) == len(lows) else None

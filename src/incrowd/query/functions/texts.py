@@ -1,4 +1,4 @@
-"""Functions of text. None makes a text longer than its arguments together, so that no row can exhaust memory."""
+"""Functions of text. None makes text longer than its arguments together: no row can exhaust memory."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Functions of dates and timestamps, NULL outside the years 1 to 9999.
 
-Engines raise on arithmetic near the ends of their calendars, and differ on infinite dates: both are kept out by a guard.
+Engines raise on arithmetic near the ends of their calendars, and differ on infinite dates: both are kept
+out by a guard.
 """
 
 from __future__ import annotations

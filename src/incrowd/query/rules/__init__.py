@@ -1,7 +1,7 @@
 """The rewrites that a question goes through before it is planned, one file each, in this order.
 
-Each is a pure function from a tree to a tree that means the same, or refuses it in a sentence. After the last one every
-column carries its table, every name is spelled as the planner folds it, and no WITH is left.
+Each is a pure function from a tree to a tree that means the same, or refuses it in a sentence. After the
+last one every column carries its table, every name is spelled as the planner folds it, and no WITH is left.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """x IN (SELECT y FROM a public table): the sub-query is checked and kept beside the test.
 
-What a public table holds is known to everybody, so the test is a function of one row. A sub-query that reads private tables, or
-looks at the row around it, is left as it is and refused where the test is read.
+What a public table holds is known to everybody, so the test is a function of one row. A sub-query that
+reads private tables, or looks at the row around it, is left as it is and refused where the test is read.
 """
 
 from __future__ import annotations

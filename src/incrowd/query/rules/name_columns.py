@@ -1,4 +1,4 @@
-"""Unnamed aggregates in SELECT lists get names that people would choose: COUNT(*) is count, SUM(x) is sum_x."""
+"""Unnamed aggregates in SELECT lists get names a person would choose: COUNT(*) is count, SUM(x) is sum_x."""
 
 from __future__ import annotations
 

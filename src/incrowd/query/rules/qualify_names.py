@@ -63,6 +63,8 @@ def _name_fault(text: str, tree: exp.Query, world: World) -> str:
     if "lias already used" in text or "Duplicate" in text:
         return f"Two tables of one FROM are called {name}; give each a name of its own, with AS."
     tables = [world.catalog.find(table.name) or "" for table in tree.find_all(exp.Table)]
+    if sum(fold(name) in world.fields(table) for table in tables) > 1:
+        return f"The column {name} is in several tables; write the table's name before it."
     known = sorted({column for table in tables for column in world.fields(table)})
     where = ", ".join(dict.fromkeys(tables))
     return f"There is no column {name or '?'} in {where}, {nearest(name, known)}."

@@ -1,0 +1,134 @@
+"""The engine: sources become views of declared columns, and nothing about a row decides how others are read."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incrowd.backends import DuckDB, frame_types
+from incrowd.catalog import Catalog
+from incrowd.catalog.loading import check
+from incrowd.errors import BackendError, CatalogError
+
+COLUMNS = {"user_id": {"type": "integer"}, "age": {"type": "integer"}}
+
+
+def catalog(source: dict[str, Any], **table: Any) -> Catalog:
+    declared = {"unit": "user_id", "columns": COLUMNS, **table}
+    return check({"sources": {"s": source}, "tables": {"t": declared}, "budget": {"epsilon": 1.0}})
+
+
+def rows(engine: DuckDB) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in engine.run("SELECT * FROM t ORDER BY ALL").to_pylist()]
+
+
+def test_csv_is_read_line_by_line_and_a_line_that_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(
+        'user_id,age,note\n1,30,"hi, there"\n2,abc,x\n3,44\n4,1,2,3\n5,50,"two\nlines"\n', "utf-8"
+    )
+    assert rows(DuckDB(catalog({"csv": str(file)}))) == [(1, 30), (2, None), (5, 50)]
+
+
+def test_csv_files_are_matched_by_the_names_of_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("user_id,age\n1,30\n", "utf-8")
+    (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfage;user_id\n7;8\n\xff\xfe;9\n")
+    with gzip.open(tmp_path / "c.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("AGE\tUSER_ID\n5\t6\n")
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv.gz")]
+    assert rows(DuckDB(catalog({"csv": paths}))) == [(1, 30), (6, 5), (8, 7)]
+
+
+@pytest.mark.parametrize("first", ["", "user_id,,age\n", "user_id,age,AGE\n"])
+def test_a_csv_file_without_names_is_refused(tmp_path: Path, first: str) -> None:
+    (tmp_path / "a.csv").write_text(first + "1,2,3\n" * bool(first), "utf-8")
+    with pytest.raises(CatalogError, match="must name the columns"):
+        DuckDB(catalog({"csv": str(tmp_path / "a.csv")}))
+
+
+def test_values_that_do_not_fit_their_type_are_null(tmp_path: Path) -> None:
+    pq.write_table(
+        pa.table({"user_id": ["1", "x", None], "age": [1.4, float("nan"), 1e300]}), tmp_path / "a.parquet"
+    )
+    found = rows(DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")})))
+    assert sorted(found, key=str) == [(1, 1), (None, None), (None, None)]
+
+
+def test_a_database_is_read_only_and_its_tables_may_be_called_otherwise(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "d.db")) as local:
+        local.execute("CREATE TABLE people AS SELECT 1 AS user_id, 2 AS age")
+    engine = DuckDB(catalog({"duckdb": str(tmp_path / "d.db")}, table="people"))
+    assert rows(engine) == [(1, 2)]
+    with pytest.raises(BackendError):
+        engine.run("DELETE FROM t")
+    before = engine.version(["t"])
+    engine.close()
+    with duckdb.connect(str(tmp_path / "d.db")) as local:
+        local.execute("INSERT INTO people SELECT range, 1 FROM range(100000)")
+    assert DuckDB(catalog({"duckdb": str(tmp_path / "d.db")}, table="people")).version(["t"]) != before
+
+
+def test_public_columns_get_the_catalogs_types() -> None:
+    moods = pa.array(["a", "b"]).dictionary_encode()
+    frame = pa.table(
+        {
+            "mood": moods,
+            "when": pa.array([dt.datetime(2020, 1, 1)] * 2, pa.timestamp("ns", "UTC")),
+            "n": [1, 2],
+        }
+    )
+    frame = frame.append_column("parts", pa.array([[1], [2]]))
+    engine = DuckDB(catalog({"frame": "f"}, private=False, unit=None, columns={}), {"f": frame})
+    assert engine.public_types("t") == {"mood": "VARCHAR", "when": "TIMESTAMP", "n": "BIGINT"}
+
+
+def test_frames_of_all_kinds_are_read_and_known_by_their_contents() -> None:
+    import pandas as pd
+    import polars as pl
+
+    values = {"user_id": [1, 2], "age": [3, 4]}
+    made = [pa.table(values), pd.DataFrame(values), pl.DataFrame(values), values]
+    engines = [DuckDB(catalog({"frame": "f"}), {"f": frame}) for frame in made]
+    assert all(rows(each) == [(1, 3), (2, 4)] for each in engines)
+    assert engines[0].version(["t"]) == engines[3].version(["t"])
+    other = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1, 2], "age": [3, 5]})})
+    assert other.version(["t"]) != engines[0].version(["t"])
+    assert frame_types(made[0], "t") == {"user_id": "int64", "age": "int64"}
+
+
+def test_what_cannot_be_read_is_said_with_the_path_to_it() -> None:
+    with pytest.raises(CatalogError, match="was not given"):
+        DuckDB(catalog({"frame": "f"}))
+    with pytest.raises(CatalogError, match=r"tables\.t\.columns\.age: the source has no such column"):
+        DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1]})})
+    with pytest.raises(CatalogError, match="expected a data frame"):
+        DuckDB(catalog({"frame": "f"}), {"f": 3})
+    with pytest.raises(CatalogError, match="no engine for postgresql"):
+        DuckDB(catalog({"url": "postgresql://host/db"}))
+
+
+def test_an_error_of_the_engine_says_nothing_of_rows_and_names_no_variable() -> None:
+    engine = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1], "age": [77]})})
+    secret = pa.table({"a": [1]})
+    with pytest.raises(BackendError) as failure:
+        engine.run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t")
+    assert "77" not in str(failure.value)
+    with pytest.raises(BackendError):
+        engine.run("SELECT * FROM secret")
+    assert secret.num_rows == 1
+
+
+def test_progress_is_reported_up_to_the_end() -> None:
+    engine = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1], "age": [77]})})
+    seen: list[float] = []
+    assert engine.run("SELECT COUNT(*) AS n FROM t", seen.append).to_pylist() == [{"n": 1}]
+    assert seen[-1] == 1.0 and all(0 <= each <= 1 for each in seen)
+    with pytest.raises(BackendError):
+        engine.run("SELECT nothing FROM t", seen.append)
