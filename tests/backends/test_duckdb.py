@@ -1,4 +1,4 @@
-"""The engine: sources become views of declared columns, and nothing about a row decides how others are read."""
+"""The engine: sources become views of declared columns, and no row decides how others are read."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_public_columns_get_the_catalogs_types() -> None:
     frame = pa.table(
         {
             "mood": moods,
-            "when": pa.array([dt.datetime(2020, 1, 1)] * 2, pa.timestamp("ns", "UTC")),
+            "when": pa.array([dt.datetime(2020, 1, 1)] * 2, pa.timestamp("us", "UTC")),
             "n": [1, 2],
         }
     )

@@ -14,7 +14,7 @@ from tests.backends.exactness import check_exactness
 from tests.backends.grammar import Asked, Source
 from tests.backends.houses import check_leaf, plan_of, tables_from
 
-SEEDS = range(12)
+SEEDS = range(6)
 PER_USER = "(SELECT user_id, COUNT(*) AS many, SUM(f) AS fs FROM visits GROUP BY user_id) AS p"
 
 
@@ -35,13 +35,20 @@ def caught(sql: str, wild: bool = False) -> None:
         check(sql, wild)
 
 
-def test_weights_that_are_not_applied_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "aggregate", ["SUM(v.x)", "COUNT(*)", "AVG(v.x)", "MEDIAN(v.x)", "COUNT(DISTINCT v.user_id)"]
+)
+def test_weights_that_are_not_applied_are_caught(monkeypatch: pytest.MonkeyPatch, aggregate: str) -> None:
     def unshrunk(value: str, weight: str, cap: int) -> str:
         return value
 
-    sql = "SELECT v.cat, SUM(v.x) FROM visits AS v GROUP BY v.cat"
+    def whole_share(weight: str, cap: int) -> str:
+        return "CAST(1 AS DOUBLE)"
+
+    sql = f"SELECT v.cat, {aggregate} FROM visits AS v GROUP BY v.cat"
     check(sql, wild=False)
     monkeypatch.setattr(statement, "_shrunk", unshrunk)
+    monkeypatch.setattr(statement, "_share", whole_share)
     caught(sql)
 
 

@@ -117,13 +117,14 @@ def _of_rows(builder: Builder, measure: Measure) -> _Column:
         weight = builder.total(weight_of(value, measure.low < 0))
     else:
         flag = _flag(builder, measure)
-        weight = builder.total("COUNT(*)" if flag is None else f"COUNT(CASE WHEN {flag} THEN 1 END)")
+        weight = builder.total(_count(flag))
         if measure.value is None or measure.buckets:
             share = builder.total(_shrunk(integer(1 << -measure.exponent), builder.totals[weight], cap))
             one = share if flag is None else f"CASE WHEN {flag} THEN {share} END"
             return _Column(counted(f"SUM({one})"), source, f"__totals.{weight}")
         value = builder.row(steps_of(measure, measure.exponent))
-    summed = counted(f"SUM({_shrunk(value, f'__totals.{weight}', cap)})")
+    share = builder.total(_share(builder.totals[weight], cap))
+    summed = counted(f"SUM({_shared(value, f'__totals.{share}', measure.low - measure.centre < 0)})")
     return _Column(summed, source, f"__totals.{weight}")
 
 
@@ -158,18 +159,22 @@ def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | No
 
 def _flag(builder: Builder, measure: Measure) -> str | None:
     """A test over columns of `rows`: whether the measure counts there. None where it always does."""
-    if measure.buckets:
-        return f"{builder.row(cell_of(measure))} IS NOT NULL"
     present = present_in(measure)
     if present is None:
         return None
-    for other in builder.leaf.measures.values():
-        # The value of another measure, if it is there under the very same condition, need not be looked at
-        # twice.
-        same = other.absent_if_null and other.present == measure.present and not other.buckets
-        if same and other.cap is not None:
-            return f"{builder.row(steps_of(other, other.exponent))} IS NOT NULL"
     return builder.row(present)
+
+
+def _count(flag: str | None) -> str:
+    """The number of rows for which a test holds."""
+    if flag is None:
+        return "COUNT(*)"
+    column = flag.removesuffix(" IS NOT NULL")
+    return (
+        f"COUNT({column})"
+        if column != flag and column.isidentifier()
+        else f"COUNT(CASE WHEN {flag} THEN 1 END)"
+    )
 
 
 def _shrunk(value: str, weight: str, cap: int) -> str:
@@ -178,6 +183,23 @@ def _shrunk(value: str, weight: str, cap: int) -> str:
     """
     c = integer(cap)
     return f"CASE WHEN {weight} <= {c} THEN {value} ELSE {value} * {c} // {weight} END"
+
+
+def _share(weight: str, cap: int) -> str:
+    """Which part of a unit counts: all of it up to the cap; NULL where it weighs NULL."""
+    c = integer(cap)
+    part = f"CAST({c} AS DOUBLE) / {weight}"
+    return f"CASE WHEN {weight} <= {c} THEN CAST(1 AS DOUBLE) WHEN {weight} > {c} THEN {part} END"
+
+
+def _shared(value: str, share: str, signed: bool) -> str:
+    """A value's part of what counts, towards zero. One division per unit instead of one per row.
+
+    Float64 makes sums exceed the cap C by less than a part in 2^51, which is less than one step as long as
+    C < 2^51, and sums of whole numbers that exceed C by less than one do not exceed it.
+    """
+    product = f"{value} * {share}"
+    return f"CAST({'TRUNC' if signed else 'FLOOR'}({product}) AS BIGINT)"
 
 
 def _shrunk_l2(value: str, weight: str, cap: int) -> str:
@@ -217,8 +239,7 @@ def census_statement(leaf: Leaf) -> Statement:
             weight, source = builder.total(weight_of(value, each.low < 0)), "__totals"
         else:
             flag = _flag(builder, each)
-            text = "COUNT(*)" if flag is None else f"COUNT(CASE WHEN {flag} THEN 1 END)"
-            weight, source = builder.total(text), "__totals"
+            weight, source = builder.total(_count(flag)), "__totals"
         counts = tuple(f"COUNT(CASE WHEN {weight} <= {limit} THEN NULL ELSE 1 END)" for limit in limits)
         builder.stack(Stacked(Part("census", (key,)), counts, source, False))
     return builder.build()
