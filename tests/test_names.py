@@ -67,6 +67,7 @@ NAMES = {
         "SparseVector",
         "StableHistogram",
         "StableMode",
+        "SubsampleAndAggregate",
         "UnboundedQuantile",
         "order_statistic",
         "textbook_sigma",

@@ -27,6 +27,7 @@ from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
 from incrowd.mechanisms.smooth_sensitivity import SmoothSensitivity, order_statistic
 from incrowd.mechanisms.sparse_vector import SparseSession, SparseVector
 from incrowd.mechanisms.stable_histogram import StableHistogram
+from incrowd.mechanisms.subsample_and_aggregate import SubsampleAndAggregate
 from incrowd.mechanisms.unbounded_quantile import UnboundedQuantile
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "SparseVector",
     "StableHistogram",
     "StableMode",
+    "SubsampleAndAggregate",
     "UnboundedQuantile",
     "order_statistic",
     "textbook_sigma",

@@ -86,6 +86,11 @@ class Interval:
         """How many lattice points there are."""
         return self.high - self.low + 1
 
+    @property
+    def span(self) -> Fraction:
+        """The distance from low to high."""
+        return (self.high - self.low) * self.grid.step
+
     def value(self, point: int) -> Any:
         """A lattice point as a number."""
         return self.grid.values(np.asarray(point, dtype=np.int64))
