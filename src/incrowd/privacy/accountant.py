@@ -117,19 +117,27 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
     if closed is not None:
         return closed[1](delta)
     found = start
-    rough = True
+    rough, steepness = True, 0.0
     for _ in range(8):
         try:
-            line = contour.Contour(plan, found, rough=rough)
+            line = contour.Contour(plan, found, rough=rough, least_steepness=steepness)
         except contour.DoesNotFit:
             return math.inf
         # A line can be too loose to beat the bound we came from, never the other way round.
         before, found = found, min(start, solve(line.delta, line.c, delta, found))
         if before - line.room <= found <= before * 1.001:
-            if not rough:
+            # Where the curve falls faster than its moments tell, smoothing must be finer than they ask.
+            steepness = _steepness(line, found)
+            if not rough and steepness <= 1.5 * line.steepness:
                 break
             rough = False
     return found
+
+
+def _steepness(line: contour.Contour, epsilon: float) -> float:
+    """How fast log(delta) falls at epsilon; 0 where it cannot be told."""
+    here, there = line.delta(epsilon), line.delta(epsilon * 1.0001)
+    return (math.log(here) - math.log(there)) / (1e-4 * epsilon) if epsilon and 0 < there < here else 0.0
 
 
 def solve(curve: Callable[[float], float], slope: float, delta: float, start: float) -> float:

@@ -136,17 +136,26 @@ class Contour:
     has fewer nodes and finds epsilon to about 1e-4.
     """
 
-    def __init__(self, plan: Plan, epsilon: float, room: float | None = None, *, rough: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        epsilon: float,
+        room: float | None = None,
+        *,
+        rough: bool = False,
+        least_steepness: float = 0.0,
+    ) -> None:
         self.made_for = epsilon
         self.reach = plan.reach
         choice = _choose(plan, epsilon, room)
         self.room = choice.room
+        self.steepness = steepness = max(choice.steepness, least_steepness)
         self.c, self.period = choice.c, choice.period
         if plan.sampled or plan.ranged:
-            self._lay_lattice(plan, epsilon, choice.steepness)
-        scale = max(epsilon, 1 / (choice.steepness + 1))
+            self._lay_lattice(plan, epsilon, steepness)
+        scale = max(epsilon, 1 / (steepness + 1))
         excess = (1e-4 if rough else SMOOTHING_TOLERANCE) * scale
-        wanted = math.sqrt(2 * excess / (choice.steepness + 1))
+        wanted = math.sqrt(2 * excess / (steepness + 1))
         own = math.sqrt(plan.mu2)
         self.smoothing = 0.0 if own >= wanted / 2 else wanted
         # Past this exponent the truncated part is below 1e-10 of the answer.
