@@ -89,7 +89,7 @@ def test_public_columns_get_the_catalogs_types() -> None:
     assert engine.public_types("t") == {"mood": "VARCHAR", "when": "TIMESTAMP", "n": "BIGINT"}
 
 
-def test_frames_of_all_kinds_are_read_and_known_by_their_contents() -> None:
+def test_frames_of_all_kinds_are_read_and_their_version_tells_nothing_of_their_rows() -> None:
     import pandas as pd
     import polars as pl
 
@@ -97,7 +97,7 @@ def test_frames_of_all_kinds_are_read_and_known_by_their_contents() -> None:
     made = [pa.table(values), pd.DataFrame(values), pl.DataFrame(values), values]
     engines = [DuckDB(catalog({"frame": "f"}), {"f": frame}) for frame in made]
     assert all(rows(each) == [(1, 3), (2, 4)] for each in engines)
-    assert engines[0].version(["t"]) == engines[3].version(["t"])
+    assert engines[0].version(["t"]) == engines[0].version(["t"]) != engines[3].version(["t"])
     other = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1, 2], "age": [3, 5]})})
     assert other.version(["t"]) != engines[0].version(["t"])
     assert frame_types(made[0], "t") == {"user_id": "int64", "age": "int64"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import secrets
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -84,7 +85,7 @@ class DuckDB:
     def __init__(self, catalog: Catalog, frames: Mapping[str, Any] | None = None) -> None:
         self._catalog = catalog
         self._frames = dict(frames or {})
-        self._versions: dict[str, str] = {}
+        self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET TimeZone = 'UTC'")
@@ -165,14 +166,15 @@ class DuckDB:
         }
 
     def version(self, tables: Iterable[str]) -> str:
-        """File names, sizes and times of change; a digest of the contents for frames."""
+        """File names, sizes and times of change; a mark of this object's own for frames.
+
+        A digest of a frame would let whoever reads the ledger test guesses about its rows.
+        """
         mark = hashlib.sha256()
         for name in sorted(tables):
             source = self._catalog.source_of(name)
             if source.kind == "frame":
-                if name not in self._versions:
-                    self._versions[name] = _frame_digest(_arrow(self._frames[str(source.frame)], name))
-                mark.update(f"{name} {self._versions[name]}\n".encode())
+                mark.update(f"{name} {self._mark}\n".encode())
                 continue
             for path in self._catalog.files(name):
                 seen = Path(path).stat()
@@ -245,15 +247,6 @@ def frame_types(frame: Any, name: str) -> dict[str, str]:
         field.name: str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
         for field in schema
     }
-
-
-def _frame_digest(table: pa.Table) -> str:
-    mark = hashlib.sha256()
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    mark.update(sink.getvalue())
-    return mark.hexdigest()
 
 
 def _first_line(error: Exception) -> str:

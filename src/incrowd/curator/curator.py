@@ -222,7 +222,8 @@ class Curator:
         )
         keys = [releasing.public_keys(leaf, self._backend) for leaf in plan.leaves]
         public = self._public_tables(plan)
-        version = self._backend.version(name for leaf in plan.leaves for name in leaf.tables)
+        # Public tables count too: they make keys and labels.
+        version = self._backend.version(self.catalog.tables)
         question = _fingerprint(plan, price)
         recorded = self._ledger.recall(question, version, who)
         if recorded is not None:
