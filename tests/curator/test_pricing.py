@@ -147,3 +147,21 @@ def test_an_epsilon_above_policy_is_refused(epsilon: float) -> None:
 def test_private_keys_need_a_delta() -> None:
     with pytest.raises(QueryError, match="town"):
         curator(budget=(5.0, 0.0)).price("SELECT town, COUNT(*) FROM people GROUP BY town", epsilon=1.0)
+
+
+def test_halfwidths_are_told_by_the_columns_of_the_answer() -> None:
+    made = curator(unit="row", domains={"town": ["a", "b"]})
+    question = """SELECT t.town AS place, t.n AS people, t.n * 2 AS twice
+                  FROM (SELECT town, COUNT(*) AS n FROM people GROUP BY town) t"""
+    widths = made.price(question, epsilon=1.0).halfwidths
+    assert list(widths) == ["people", "twice"]
+    assert widths["people"] is not None and widths["twice"] is None
+
+
+def test_a_price_tells_what_would_be_left_and_whether_it_fits() -> None:
+    made = curator(unit="row", budget=(1.0, 0.0))
+    price = made.price("SELECT COUNT(*) FROM people", epsilon=0.75)
+    assert price.fits and price.before[0].left.main == 1.0
+    assert 0.2499 < price.remaining[0].left.main <= 0.25
+    made.ask("SELECT COUNT(*) FROM people", epsilon=0.75)
+    assert not made.price("SELECT COUNT(*) FROM people WHERE age > 1", epsilon=0.75).fits

@@ -98,11 +98,10 @@ def price(
             groups=groups,
             rescale=rescale,
         )
-    after, fits = balances_after(found)
     if json:
-        screen.emit_json(price_json(found, after, fits))
+        screen.emit_json(price_json(found))
     else:
-        show_price(found, after, fits)
+        show_price(found)
 
 
 def read_question(sql: str) -> str:
@@ -122,16 +121,6 @@ def with_hint(error: BudgetExceeded, balances: tuple[Balance, ...]) -> BudgetExc
     said = str(error).rstrip(".")
     hint = f"; an epsilon of {most:g} still fits" if most else "; nothing fits any more"
     return BudgetExceeded(f"{said}{hint}.", asked=error.asked, left=error.left)
-
-
-def balances_after(price: Price) -> tuple[tuple[Balance, ...], bool]:
-    """What would be left of each cap after paying, and whether all of them allow it."""
-    from incrowd.curator import Balance
-    from incrowd.privacy import fits
-
-    asked = price.guarantee.charge()
-    allowed = all(fits(each.cap.limit, each.spent, asked) for each in price.remaining)
-    return tuple(Balance(each.cap, each.spent + asked) for each in price.remaining), allowed
 
 
 def show_answer(answer: Answer, table: Any) -> None:
@@ -177,12 +166,12 @@ def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
     }
 
 
-def show_price(price: Price, after: tuple[Balance, ...], fits: bool) -> None:
+def show_price(price: Price) -> None:
     """The price, how it is split, the expected error, and what would be left."""
     console = screen.console()
     console.print(f"{screen.promise(price.epsilon, price.delta)}; nothing was read or spent")
     widths = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    widths.add_column("output", overflow="fold")
+    widths.add_column("column", overflow="fold")
     widths.add_column(f"{price.confidence * 100:g}% of answers within", justify="right")
     for name, width in price.halfwidths.items():
         widths.add_row(
@@ -200,11 +189,11 @@ def show_price(price: Price, after: tuple[Balance, ...], fits: bool) -> None:
     console.print(lines)
     for note in price.notes:
         console.print(Text(note, style="dim"))
-    console.print("After paying, there would be left:" if fits else "This does not fit what is left:")
-    console.print(screen.balance_table(after if fits else price.remaining))
+    console.print("After paying, there would be left:" if price.fits else "This does not fit what is left:")
+    console.print(screen.balance_table(price.remaining if price.fits else price.before))
 
 
-def price_json(price: Price, after: tuple[Balance, ...], fits: bool) -> dict[str, Any]:
+def price_json(price: Price) -> dict[str, Any]:
     """All that a price tells."""
     return {
         "epsilon": price.epsilon,
@@ -223,7 +212,7 @@ def price_json(price: Price, after: tuple[Balance, ...], fits: bool) -> dict[str
             for line in price.lines
         ],
         "notes": list(price.notes),
-        "fits": fits,
-        "remaining": [screen.balance_json(each) for each in price.remaining],
-        "remaining_after": [screen.balance_json(each) for each in after] if fits else None,
+        "fits": price.fits,
+        "remaining": [screen.balance_json(each) for each in price.before],
+        "remaining_after": [screen.balance_json(each) for each in price.remaining] if price.fits else None,
     }

@@ -130,7 +130,7 @@ def _price(curator: Curator) -> Step:
         "A price, before asking",
         COUNT,
         said,
-        {"price": asking.price_json(price, *asking.balances_after(price))},
+        {"price": asking.price_json(price)},
     )
 
 

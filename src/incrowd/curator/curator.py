@@ -137,7 +137,7 @@ class Curator:
         slack = self._delta(plan.options, delta)
         chosen = self._epsilon(plan, epsilon, within, slack, level, rescale)
         made = split(plan, chosen, slack, confidence=level, rescale=rescale)
-        return replace(made, remaining=self._ledger.remaining(who))
+        return replace(made, before=self._ledger.remaining(who))
 
     def _analyst(self, analyst: str | None) -> str:
         return self.catalog.analyst(analyst)

@@ -15,12 +15,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
+from incrowd.curator.ledger import Balance
+from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import POINTS
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.privacy import Guarantee, bounded_range, compose, gaussian, laplace, threshold
+from incrowd.privacy import Guarantee, bounded_range, compose, fits, gaussian, laplace, threshold
 from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
@@ -90,12 +92,25 @@ class Price:
     delta: float
     lines: tuple[Line, ...]
     halfwidths: Mapping[str, float | None]
-    """For each column of the answer that is an aggregate: the half-width at the confidence, where known
-    beforehand.
+    """For each column of the answer that is no group key: the half-width at the confidence, None where it is
+    not known beforehand.
     """
     confidence: float
     notes: tuple[str, ...] = ()
-    remaining: tuple[Any, ...] = field(default=(), compare=False)
+    before: tuple[Balance, ...] = field(default=(), compare=False)
+    """What is left of each cap that holds the analyst, before paying."""
+
+    @property
+    def remaining(self) -> tuple[Balance, ...]:
+        """What would be left of each cap after paying."""
+        asked = self.guarantee.charge()
+        return tuple(Balance(each.cap, each.spent + asked) for each in self.before)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every cap allows it."""
+        asked = self.guarantee.charge()
+        return all(fits(each.cap.limit, each.spent, asked) for each in self.before)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -247,21 +262,20 @@ def _shared_mu(
 
 
 def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, float | None]:
+    """By the answer's columns: known for a count or sum whose cap is known, as it is or passed on."""
     widths: dict[str, float | None] = {}
-    for index, leaf in enumerate(plan.leaves):
-        for aggregate in leaf.aggregates:
-            width: float | None = None
-            measure = leaf.measures[aggregate.measures[0]]
-            if aggregate.kind in ("count", "sum") and measure.cap is not None:
-                line = next(
-                    each
-                    for each in lines
-                    if (each.leaf, each.kind, each.target) == (index, "sum", measure.name)
-                )
-                width = float(line.mechanism(measure, leaf.distance).halfwidth(confidence)) * measure.step
-            widths[
-                aggregate.label if aggregate.label not in widths else f"{aggregate.label} ({index + 1})"
-            ] = width
+    for name, origin in origins(plan).items():
+        widths[name] = None
+        if origin is None:
+            continue
+        index, aggregate = origin
+        measure = plan.leaves[index].measures[aggregate.measures[0]]
+        if aggregate.kind in ("count", "sum") and measure.cap is not None:
+            line = next(
+                each for each in lines if (each.leaf, each.kind, each.target) == (index, "sum", measure.name)
+            )
+            mechanism = line.mechanism(measure, plan.leaves[index].distance)
+            widths[name] = float(mechanism.halfwidth(confidence)) * measure.step
     return widths
 
 
