@@ -1,0 +1,197 @@
+"""Amplification against exact small cases: every sample and every shuffle enumerated, and mutants."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.errors import InvalidInput
+from incrowd.privacy import (
+    FiniteMechanism,
+    approximate,
+    gaussian,
+    laplace,
+    poisson,
+    pure,
+    randomized_response,
+)
+from incrowd.privacy import amplification as amp
+from incrowd.privacy.amplification import shuffled, without_replacement
+
+
+def responded(epsilon, bits):
+    """The law of randomised bits as a vector over all outcomes."""
+    keep = 1 / (1 + math.exp(-epsilon))
+    return np.array(
+        [
+            math.prod(keep if a == b else 1 - keep for a, b in zip(bits, seen, strict=True))
+            for seen in itertools.product((0, 1), repeat=len(bits))
+        ]
+    )
+
+
+def sampled_law(epsilon, bits, size):
+    """Randomised response of the largest bit in a uniform sample: replacing one bit costs epsilon."""
+    subsets = list(itertools.combinations(bits, size))
+    return sum(responded(epsilon, [max(subset)]) for subset in subsets) / len(subsets)
+
+
+@given(st.floats(0.01, 6), st.integers(2, 6), st.data())
+def test_a_fixed_size_sample_costs_no_more_and_the_bound_is_reached(epsilon, population, data):
+    size = data.draw(st.integers(1, population))
+    bits = data.draw(st.lists(st.integers(0, 1), min_size=population - 1, max_size=population - 1))
+    table = FiniteMechanism([sampled_law(epsilon, [b, *bits], size) for b in (0, 1)], [(0, 1)])
+    stated = without_replacement(pure(epsilon), size, population).epsilon()
+    assert table.epsilon() <= stated * (1 + 1e-9) + 1e-12
+    tight = FiniteMechanism(
+        [sampled_law(epsilon, [b] + [0] * (population - 1), size) for b in (0, 1)], [(0, 1)]
+    )
+    assert tight.epsilon() == pytest.approx(stated, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+def test_a_mutant_that_multiplies_epsilon_by_the_rate_is_caught(epsilon):
+    """The bug: epsilon m / n, right only in the limit of a small epsilon."""
+    table = FiniteMechanism([sampled_law(epsilon, [b, 0, 0, 0], 1) for b in (0, 1)], [(0, 1)])
+    assert epsilon / 4 < table.epsilon() <= without_replacement(pure(epsilon), 1, 4).epsilon() * (1 + 1e-9)
+
+
+def test_a_curve_is_sampled_at_the_delta_asked_for():
+    base = gaussian(1.0)
+    for size, delta in ((1, 1e-6), (100, 1e-9), (1000, 1e-4)):
+        rate = Fraction(size, 1000)
+        made = without_replacement(base, size, 1000, delta)
+        assert made.delta(made.epsilon(delta)) <= delta
+        inner = mpmath.mpf(base.epsilon(min(Fraction(1), Fraction(repr(delta)) / rate)))
+        exact = mpmath.log(1 + size * (mpmath.exp(inner) - 1) / 1000)
+        assert float(exact) <= made.epsilon(delta) <= float(exact) * (1 + 1e-12)
+    # The mixture itself: with probability q the outcome is that of the neighbour's.
+    x = np.linspace(-12, 13, 200_001)
+    q = 0.1
+    p0, p1 = (np.exp(-((x - c) ** 2) / 2) / math.sqrt(2 * math.pi) for c in (0.0, 1.0))
+    for delta in (1e-6, 1e-3):
+        epsilon = without_replacement(base, 1, 10, delta).epsilon(delta)
+        mixed = q * p1 + (1 - q) * p0
+        for a, b in ((mixed, p0), (p0, mixed)):
+            assert np.trapezoid(np.maximum(0, a - math.exp(epsilon) * b), x) <= delta * (1 + 1e-6)
+
+
+def test_sampling_everything_changes_nothing_and_tiny_rates_stay_above_the_truth():
+    assert without_replacement(pure(0.7), 5, 5).epsilon() == 0.7
+    assert without_replacement(approximate(0.7, 1e-5), 5, 5, delta=1e-5).epsilon(1e-5) == 0.7
+    for epsilon in (1e-9, 1.0, 50.0, 20000.0):
+        made = Fraction(without_replacement(pure(epsilon), 1, 10**30).epsilon())
+        with mpmath.workdps(80):
+            exact = mpmath.log1p(mpmath.expm1(mpmath.mpf(epsilon)) / 10**30)
+            assert mpmath.mpf(made.numerator) / made.denominator >= exact * (1 - mpmath.mpf(10) ** -25)
+            assert made <= epsilon
+    assert amp.poisson is poisson
+
+
+def log_binomial(n, k, p):
+    return (
+        math.lgamma(n + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(n - k + 1)
+        + k * math.log(p)
+        + (n - k) * math.log1p(-p)
+    )
+
+
+def clones(n, epsilon0):
+    """The pair that dominates any epsilon0-DP randomiser: one report among C ~ Bin(n - 1, e^-epsilon0)."""
+    keep = 1 / (1 + math.exp(-epsilon0))
+    one = Counter()
+    for c in range(n):
+        for a in range(c + 1):
+            log = log_binomial(n - 1, c, math.exp(-epsilon0)) + log_binomial(c, a, 0.5)
+            if log > -35:
+                one[a + 1, c - a] += math.exp(log) * keep
+                one[a, c - a + 1] += math.exp(log) * (1 - keep)
+    keys = sorted(one | Counter((b, a) for a, b in one))
+    return np.array([one[k] for k in keys]), np.array([one[k[::-1]] for k in keys])
+
+
+@pytest.mark.parametrize(("n", "epsilon0", "delta"), [(300, 0.1, 1e-3), (400, 0.5, 1e-3), (600, 1.0, 1e-4)])
+def test_shuffling_is_not_below_the_exact_reduction(n, epsilon0, delta):
+    p, q = clones(n, epsilon0)
+    assert p.sum() == pytest.approx(1, abs=1e-8)
+    stated = shuffled(pure(epsilon0), n, delta).epsilon(delta)
+    exact_delta = float(np.maximum(0, p - math.exp(stated) * q).sum())
+    assert exact_delta <= delta
+    assert stated < epsilon0
+
+
+def shuffled_law(epsilon0, ones, n):
+    """The number of reported ones when `ones` of n people hold a one."""
+    keep = 1 / (1 + math.exp(-epsilon0))
+
+    def binomial(m, p):
+        return np.array([math.comb(m, k) * p**k * (1 - p) ** (m - k) for k in range(m + 1)])
+
+    return np.convolve(binomial(ones, keep), binomial(n - ones, 1 - keep))
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([0.2, 0.6, 1.0]), st.integers(0, 899))
+def test_shuffled_randomized_response_keeps_the_bound_exactly(epsilon0, ones):
+    n, delta = 900, 1e-4
+    table = FiniteMechanism([shuffled_law(epsilon0, k, n) for k in (ones, ones + 1)], [(0, 1)])
+    stated = shuffled(randomized_response(epsilon0), n, delta)
+    assert table.delta(stated.epsilon(delta)) <= delta
+
+
+def test_a_mutant_that_forgets_the_logarithm_of_delta_is_caught():
+    """The bug: epsilon0 / sqrt(n), as if a delta cost nothing."""
+    n, epsilon0, delta = 900, 1.0, 1e-4
+    table = FiniteMechanism([shuffled_law(epsilon0, k, n) for k in (0, 1)], [(0, 1)])
+    assert table.delta(epsilon0 / math.sqrt(n)) > 10 * delta
+
+
+def test_the_formula_of_the_paper_rounded_up():
+    for n, epsilon0, delta in ((10**6, 1.0, 1e-6), (10**5, 3.0, 1e-8), (10**9, 8.0, 1e-12)):
+        made = Fraction(shuffled(laplace(epsilon0), n, delta).epsilon(delta))
+        with mpmath.workdps(50):
+            e = mpmath.exp(mpmath.mpf(repr(epsilon0)))
+            d = mpmath.mpf(repr(delta))
+            exact = mpmath.log(
+                1 + (e - 1) / (e + 1) * (8 * mpmath.sqrt(e * mpmath.log(4 / d) / n) + 8 * e / n)
+            )
+            stated = mpmath.mpf(made.numerator) / made.denominator
+            assert exact * (1 - mpmath.mpf(10) ** -16) <= stated <= exact * (1 + mpmath.mpf(10) ** -12)
+    assert shuffled(pure(0.1), 147, 1e-3).epsilon(1e-3) < 0.1
+    assert shuffled(pure(1e-12), 300, 1e-3).epsilon() == 1e-12
+    assert shuffled(pure(1.0), 10**30, 1e-3).epsilon(1e-3) < 1e-7
+    assert shuffled(pure(0), 300, 1e-3).epsilon() == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: without_replacement(pure(1), 0, 5),
+        lambda: without_replacement(pure(1), 6, 5),
+        lambda: without_replacement(pure(1), 1.5, 5),
+        lambda: without_replacement(gaussian(1), 1, 5),
+        lambda: without_replacement(approximate(1, 1e-3), 5, 5, delta=1e-9),
+        lambda: without_replacement(pure(1), 1, 5, delta=2),
+        lambda: shuffled(pure(1), 0, 1e-6),
+        lambda: shuffled(pure(1), 100, 1e-6),
+        lambda: shuffled(pure(10), 10_000, 1e-6),
+        lambda: shuffled(pure(20_000), 10_000, 1e-6),
+        lambda: shuffled(pure(1), 10_000, 0),
+        lambda: shuffled(gaussian(1), 10_000, 1e-6),
+        lambda: shuffled(approximate(1, 1e-9), 10_000, 1e-6),
+    ],
+)
+def test_bad_input_gets_one_sentence(call):
+    with pytest.raises(InvalidInput) as caught:
+        call()
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
