@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.backends.exactness import check_exactness
 from tests.backends.grammar import Asked, questions
 from tests.backends.houses import plan_of, tables_from
-from tests.backends.test_integrity import SETTINGS
+from tests.backends.test_integrity import QUESTIONS, SETTINGS
 
 
-@SETTINGS
+@settings(SETTINGS, max_examples=QUESTIONS // 2)
 @given(asked=questions(), seed=st.integers(0, 10_000))
 def test_the_integers_are_the_plain_answer_where_no_unit_exceeds_its_cap(asked: Asked, seed: int) -> None:
     # The first has a small declared contribution; the second is a key that fixed-point sums round otherwise.

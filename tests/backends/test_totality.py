@@ -151,17 +151,12 @@ def test_no_expression_raises_on_any_value(start: int) -> None:
     chunk = EXPRESSIONS[start : start + 12]
     bounds = "contribution_bounds_per_row => (-1e9, 1e9)"
     per_group = bounds.replace("row", "group")
-    for template in (
-        f"SUM({{}}, {bounds})",
-        f"VAR_POP({{}}, {bounds})",
-        f"SUM({{}}, {per_group})",
-        f"MAX({{}}, {bounds})",
-    ):
+    for template in (f"SUM({{}}, {bounds})", f"SUM({{}}, {per_group})"):
         asked = ", ".join(f"{template.format(each)} AS a{place}" for place, each in enumerate(chunk))
         (leaf,) = plan_of(f"SELECT {asked} FROM visits AS v", "user").leaves
         bounded, large = capped(leaf, 45, 5)
         run(engine, release_statement(bounded, large))
-        if "SUM" in template:
+        if leaf.uncapped:
             run(engine, census_statement(leaf))
     for each in chunk:
         (leaf,) = plan_of(f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1).leaves
@@ -197,7 +192,7 @@ def test_no_condition_raises_on_any_value(condition: str) -> None:
         (-0.3, 0.7),
     ],
 )
-@pytest.mark.parametrize("cells", [0, 20, 45])
+@pytest.mark.parametrize("cells", [0, 45])
 def test_any_bounds_and_caps_keep_to_int64(bounds: tuple[float, float], cells: int) -> None:
     engine = engine_of("user")
     furnish(engine, extremes())
