@@ -1,0 +1,132 @@
+"""The mean, with or without bounds given.
+
+Theorem. Let t be a value's place in its range [centre - radius, centre + radius], clamped to [-1, 1].
+Release the two sums of the whole numbers round(U t) and U/8 over the records, U = 2^23, with discrete
+Laplace noise. A record more changes them by at most U + U/8 in L1 (the count is an eighth as important:
+with t around 0 its error hardly matters), and the mean is centre + radius (first sum / U) / (second /
+(U/8)), post-processing. Where records are replaced their number is public and the first sum alone is
+released; it moves by at most 2 U. Rounding is done to each record before anything is added, in whole
+numbers, so no sum depends on its order.
+
+Without bounds, `PrivateRange` finds the range first at a share of epsilon; the guarantees add.
+
+Accuracy: `halfwidth` bounds the error of the noise, about 1.6 radius / (epsilon n) in standard deviation. A
+range that was found leaves out about `PrivateRange.beyond` records, each of which may lose its excess over
+the range: for heavy tails give bounds. (Centring halves the noise against a sum of values in [low, high]
+with low near 0.)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.laplace import Laplace
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, exact, float_above, positive, whole
+from incrowd.mechanisms.private_range import Floats, PrivateRange, given_range, read_column, within
+from incrowd.mechanisms.relations import Relation, relation_named
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee
+
+UNIT = 2**23
+COUNT = UNIT // 8
+
+
+@dataclass(frozen=True, init=False)
+class Mean(Mechanism):
+    """Releases the mean of numbers, one per unit.
+
+    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
+    finds a range. Under the relation "replace" the number of records is public.
+
+    >>> from incrowd.noise import SeededSource
+    >>> ages = list(range(18, 91)) * 100
+    >>> round(Mean(epsilon=1.0).release(ages, source=SeededSource(2)))
+    54
+    >>> round(Mean(epsilon=1.0, low=0, high=120).release(ages, source=SeededSource(2)))
+    54
+    """
+
+    exact_epsilon: Fraction
+    range: PrivateRange | None
+    bounds: tuple[float, float] | None
+    noise: Laplace
+    relation: Relation
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        low: Number | None = None,
+        high: Number | None = None,
+        relation: Relation = "add-remove",
+        share: Number = Fraction(2, 5),
+    ) -> None:
+        total = amount(epsilon, "epsilon")
+        found, bounds, left = budgeted_range("Mean", total, low, high, relation_named(relation), share)
+        reach = UNIT + COUNT if relation == "add-remove" else 2 * UNIT
+        for name, value in (
+            ("exact_epsilon", total),
+            ("range", found),
+            ("bounds", bounds),
+            ("noise", Laplace(left, sensitivity=reach)),
+            ("relation", relation),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon."""
+        return float_above(self.exact_epsilon)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one release guarantees, the search for a range included."""
+        return self.noise.privacy if self.range is None else self.range.privacy + self.noise.privacy
+
+    def release(self, value: Any, source: Source | None = None) -> float:
+        """The mean of a list of numbers."""
+        numbers = read_column(value, "Mean")
+        centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
+        noisy: list[int] = self.noise.release(self.sums(numbers, centre, radius), source).tolist()
+        count = max(1.0, noisy[1] / COUNT) if len(noisy) == 2 else max(1, numbers.size)
+        return centre + radius * min(1.0, max(-1.0, noisy[0] / UNIT / count))
+
+    def sums(self, numbers: Floats, centre: float, radius: float) -> list[int]:
+        """The whole numbers that are released with noise."""
+        total = int(np.rint(within(numbers, centre, radius) * UNIT).astype(np.int64).sum())
+        return [total, COUNT * numbers.size] if self.relation == "add-remove" else [total]
+
+    def halfwidth(self, confidence: Number, records: int, radius: Number | None = None) -> float:
+        """The error of the noise with this confidence, for so many records in a range of this radius.
+
+        With bounds given the radius is known. Clamping is not counted.
+        """
+        n = whole(records, "records")
+        wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
+        if self.relation != "add-remove":
+            return wide * int(self.noise.halfwidth(confidence)) / (UNIT * n) * (1 + 1e-12)
+        each = int(self.noise.halfwidth(confidence, 2))
+        if each >= COUNT * n:
+            return math.inf
+        return wide * (each / UNIT + each / COUNT) / (n - each / COUNT) * (1 + 1e-12)
+
+
+def budgeted_range(
+    owner: str, total: Fraction, low: Number | None, high: Number | None, relation: Relation, share: Number
+) -> tuple[PrivateRange | None, tuple[float, float] | None, Fraction]:
+    """The search for a range or the one that was given, and the epsilon that is left for the statistic."""
+    part = exact(share, "share")
+    if not 0 < part < 1:
+        raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
+    if low is None and high is None:
+        return PrivateRange(total * part, relation), None, total * (1 - part)
+    if low is None or high is None:
+        raise InvalidInput(f"{owner} takes both low= and high=, or neither.")
+    return None, given_range(low, high), total
