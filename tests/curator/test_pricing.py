@@ -165,3 +165,48 @@ def test_a_price_tells_what_would_be_left_and_whether_it_fits() -> None:
     assert 0.2499 < price.remaining[0].left.main <= 0.25
     made.ask("SELECT COUNT(*) FROM people", epsilon=0.75)
     assert not made.price("SELECT COUNT(*) FROM people WHERE age > 1", epsilon=0.75).fits
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-9, 1e-6])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT DISTINCT town FROM people WHERE id = 5",
+        "SELECT MEDIAN(age) FROM people",
+        "SELECT town, COUNT(DISTINCT id), SUM(pay), AVG(age) FROM people GROUP BY town",
+    ],
+)
+def test_noise_too_wide_to_draw_is_refused_before_anything_is_read_or_spent(
+    question: str, epsilon: float
+) -> None:
+    """Else an error would show whether a row was there."""
+    made = curator()
+    head = made.ledger.head()
+    with pytest.raises(InvalidInput, match="too little"):
+        made.ask(question, epsilon=epsilon, delta=1e-8)
+    assert made.ledger.head() == head
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_least_epsilon_that_is_priced_can_be_drawn(question: str) -> None:
+    made = curator()
+    with pytest.raises(InvalidInput) as caught:
+        made.price(question, epsilon=1e-9, delta=1e-6)
+    least = float(str(caught.value).rstrip(".").split()[-1])
+    made.ask(question, epsilon=least * 1.05, delta=1e-6)
+
+
+def test_a_plan_bounded_in_l2_cannot_be_priced_without_delta() -> None:
+    made = curator()
+    question = made.parse("SELECT pay > 2 AS rich, COUNT(DISTINCT id) FROM people GROUP BY rich")
+    plan = made.bound(question, groups=100, delta=1e-6)
+    assert plan.leaves[0].norm == 2
+    with pytest.raises(InvalidInput, match="bound it again"):
+        made.price(plan, epsilon=1.0, delta=0.0)
+
+
+def test_sums_are_clamped_to_what_mechanisms_take() -> None:
+    from incrowd.backends.grid import MOST_RELEASED
+    from incrowd.mechanisms.grid import LIMIT
+
+    assert MOST_RELEASED <= LIMIT

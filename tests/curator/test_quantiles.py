@@ -128,3 +128,9 @@ def test_a_heavy_tie_is_found_by_every_rank_inside_it() -> None:
     cells = np.array([5, 5, 100_000, 5, 5])
     found = quantiles.release(cells, (0.1, 0.25, 0.5, 0.75, 0.9), Fraction(1), 1, 1, 0.95)
     assert found.points == (2,) * 5
+
+
+def test_weights_beyond_the_integers_saturate_instead_of_wrapping() -> None:
+    cells = np.full(8, 2**61, dtype=np.int64)
+    found = quantiles.release(cells, (0.5,), Fraction(1), 2**31, 2**30, 0.95)
+    assert 0 <= found.lows[0] <= found.points[0] <= found.highs[0] < 8

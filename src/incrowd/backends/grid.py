@@ -15,6 +15,7 @@ from incrowd.query.sql import DIALECT
 KEY_MASS = 1024
 """A unit gives its groups this much key weight in all, in whole numbers: one with more groups gives none."""
 MOST = 2**62
+MOST_RELEASED = 2**61
 CENSUS_BITS = 20
 """In a census, the largest value of one row is 2^20 steps."""
 CENSUS_CELLS = 46
@@ -98,8 +99,8 @@ def weight_of(column: str, signed: bool) -> str:
 
 
 def counted(text: str) -> str:
-    """A sum as BIGINT: clamping is a contraction, so no sensitivity grows."""
-    bound = f"CAST({MOST} AS HUGEINT)"
+    """A sum as BIGINT, clamped to what mechanisms take: a contraction, so no sensitivity grows."""
+    bound = f"CAST({MOST_RELEASED} AS HUGEINT)"
     inside = f"WHEN {text} < -{bound} THEN -{bound} ELSE COALESCE({text}, 0) END"
     return f"CAST(CASE WHEN {text} > {bound} THEN {bound} {inside} AS BIGINT)"
 

@@ -111,7 +111,8 @@ class Curator:
         found = {}
         for name in local.public_tables(plan):
             declared = self.catalog.find(name)
-            assert declared is not None and not self.catalog.tables[declared].private
+            if declared is None or self.catalog.tables[declared].private:
+                raise QueryError(f"{name} cannot be read beside released numbers.")
             found[name] = self._backend.run(f'SELECT * FROM "{declared}"')
         return found
 

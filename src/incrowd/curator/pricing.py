@@ -32,6 +32,8 @@ CHAIN = 1024
 multiple.
 """
 WIDER = 1 + Fraction(1, 2**26)
+LEAST_SHARE = 1e-5
+"""The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
 FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
 Noise = Literal["laplace", "gaussian", "exponential"]
@@ -78,6 +80,8 @@ class Line:
     def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian:
         """The mechanism that releases a sum whose cap is known; integers in steps of the measure's grid."""
         steps = measure.sensitivity_steps * distance
+        if measure.norm == 2 and self.noise != "gaussian":
+            raise InvalidInput("A measure that is bounded in L2 takes Gaussian noise only.")
         if self.noise == "gaussian":
             # Noise on a grid is mu-GDP for a mu above sensitivity / scale by a part in 2^28 (see Gaussian).
             return Gaussian(scale=Fraction(steps) / Fraction(self.mu) * WIDER, sensitivity=steps)
@@ -172,15 +176,31 @@ def price(
         raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {delta!r}.")
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+    if not delta and any(leaf.norm == 2 for leaf in plan.leaves):
+        raise InvalidInput("This plan was bounded for a delta above 0; bound it again with delta=0.")
     lines: list[Line] = []
     # As everywhere in accounting, a float stands for its shortest decimal: 0.1 is one tenth.
     share = read(epsilon, "epsilon") / len(plan.leaves)
     for index, leaf in enumerate(plan.leaves):
         lines += _leaf_lines(index, leaf, share, read(delta, "delta") / len(plan.leaves), rescale)
+    _refuse_too_little(lines, epsilon)
     stated = float(sum((line.delta for line in lines), Fraction(0)))
     spent = delta if any(line.noise == "gaussian" for line in lines) else stated
     widths = _halfwidths(plan, lines, confidence)
-    return Price(float(epsilon), spent, tuple(lines), widths, confidence, _notes(plan))
+    # What is public altogether, such as the values of a declared domain, costs nothing.
+    cost = float(epsilon) if lines else 0.0
+    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan))
+
+
+def _refuse_too_little(lines: list[Line], epsilon: float) -> None:
+    """Noise too wide to be drawn must be noticed here: later, whether it is drawn may depend on the data."""
+    shares = [line.mu if line.noise == "gaussian" else float(line.epsilon) for line in lines]
+    least = min(shares, default=LEAST_SHARE)
+    if least < LEAST_SHARE:
+        raise InvalidInput(
+            f"epsilon {epsilon:g} is too little for {len(lines)} releases: ask for at least "
+            f"{epsilon * LEAST_SHARE / least * 1.01:.2g}."
+        )
 
 
 def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, rescale: bool) -> list[Line]:

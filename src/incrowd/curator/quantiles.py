@@ -25,6 +25,7 @@ one row), the interval contains the true quantile with the stated confidence.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 from incrowd.noise import categorical
 from incrowd.query import Measure
 
+MOST = 2**62
 POINTS = Fraction(1, 2)
 """The part of epsilon for the points; the rest is for the ends of their intervals."""
 
@@ -68,8 +70,8 @@ def release(
     # Sorting mixes the points, so a point's miss is bounded by the worst of all.
     point_miss = math.log(count * (len(order) + 2) / (1 - confidence)) / float(point_rate)
     end_miss = math.log(count * (len(order) + 2) / (1 - confidence)) / float(end_rate)
-    slack = math.ceil(point_miss + end_miss) + row + 1
-    edges = np.concatenate(([0], np.cumsum(cells)))
+    slack = min(math.ceil(point_miss + end_miss) + row + 1, MOST)
+    edges = np.concatenate(([0], _added_up(cells)))
     total = int(edges[-1])
     shares = [Fraction(rank).limit_denominator(10**6) for rank in order]
     points = sorted(_draw(edges, total * each.numerator // each.denominator, point_rate) for each in shares)
@@ -81,6 +83,14 @@ def release(
         high = cell + _draw(above, slack, end_rate)
         found[rank] = (cell, low, high)
     return Quantiles(*(tuple(found[rank][place] for rank in ranks) for place in range(3)))
+
+
+def _added_up(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Cumulative weights, at most 2^62: one unit moves each of them by no more than before."""
+    if float(cells.astype(np.float64).sum()) < MOST:
+        return np.cumsum(cells)
+    sums = itertools.accumulate((int(cell) for cell in cells), lambda total, cell: min(total + cell, MOST))
+    return np.fromiter(sums, np.int64, len(cells))
 
 
 def _draw(edges: NDArray[np.int64], target: int, rate: Fraction) -> int:

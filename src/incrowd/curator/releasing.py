@@ -25,6 +25,7 @@ from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_fo
 from incrowd.errors import QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.query import Key, Leaf, Measure
+from incrowd.query.plan import STEPS
 
 MOST_GROUPS = 1_000_000
 Steps = NDArray[np.int64]
@@ -70,7 +71,7 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
         picked = ", ".join(f"d{index}.v AS k{index}" for index in range(len(listed)))
         tables = ", ".join(f"d{index}" for index in range(len(listed)))
         order = ", ".join(f"k{index}" for index in range(len(listed)))
-        return local.sql(f"SELECT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
+        return local.sql(f"SELECT DISTINCT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
 
 
 def _listed(key: Key, backend: Backend) -> pa.Table:
@@ -234,8 +235,6 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
         return np.arange(exact.groups.num_rows)
     line = price.line(index, "keys", "keys")
     assert line is not None
-    if not len(exact.weights):
-        return exact.weights
     most = 1 if not leaf.units else KEY_MASS
     mass = KEY_MASS * leaf.distance
     if line.noise == "gaussian":
@@ -277,7 +276,8 @@ def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) 
 def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int, Noisy, Noisy]:
     """Two noisy grand totals of a measure's weights: under its cap, and under the generous one.
 
-    Each gets the noise of half the line's epsilon.
+    Each gets the noise of half the line's epsilon. A total is floored to a coarser grid where its cap would
+    need noise too wide to draw; one unit moves a floored number by at most its floored cap plus one.
     """
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "totals", name)
@@ -285,7 +285,8 @@ def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int
     caps = (weight_cap(measure), weight_cap(measure, exact.generous[name]))
     totals, noises = [], []
     for total, cap in zip(exact.totals[name], caps, strict=True):
-        mechanism = Laplace(line.epsilon / 2, sensitivity=cap * leaf.distance)
-        totals.append(int(mechanism.release(total)))
-        noises.append(Noisy("laplace", Fraction(mechanism.scale_in_steps)))
+        shift = max(0, cap.bit_length() - STEPS)
+        mechanism = Laplace(line.epsilon / 2, sensitivity=((cap >> shift) + bool(shift)) * leaf.distance)
+        totals.append(int(mechanism.release(total >> shift)) << shift)
+        noises.append(Noisy("laplace", Fraction(mechanism.scale_in_steps), float(1 << shift)))
     return totals[0], totals[1], noises[0], noises[1]

@@ -8,21 +8,24 @@ How a measure is bounded (design decision 3). Let x_i be the measure's value on 
 integer number of steps, and let unit u weigh t_u in all. With cap C,
 
     y_i = x_i                     where t_u <= C
-          x_i * C div t_u         otherwise, rounded towards zero
+          x_i * (C / t_u)         otherwise, rounded towards zero
 
 - weighed by its own size (SUM, COUNT): t_u = sum |x_i| over the unit's rows, so sum |y_i| <= t_u * C / t_u
-= C.
+  = C.
 - weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows,
 |x_i| <= L,
   so sum |y_i| <= t_u * L * C / t_u = C * L.
 
 Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed
 value and its cap are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of
-rows is the sensitivity, at most 2^30 + cap. Whole numbers keep a step of 1 while sensitivity <= 2^40 and
-sensitivity * limit < 2^61. Sums over rows are of 128 bits and clamped to 2^62.
+rows is the sensitivity, at most 2^30 + cap. Whole numbers keep a step of 1 while sensitivity <= 2^32 and
+sensitivity * limit < 2^61. Sums over rows are of 128 bits and clamped to 2^61. The factor C / t_u is a
+float64: a sum exceeds its bound by less than a part in 2^51, which is less than one step, so a sum of
+whole steps does not exceed it at all.
 
 A unit's rows depend on no other unit's, so adding or removing it moves the vector of all groups by at most
-that in L1 (and therefore in L2). Replacing a unit is removing one and adding another: twice that.
+that in L1 (and therefore in L2). Counts of units over their groups may be bounded in L2 itself, for Gaussian
+noise (`Leaf.in_l2`). Replacing a unit is removing one and adding another: twice that.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ Level = Literal["row", "pair"]
 Weighing = Literal["own", "rows"]
 STEPS = 30
 """A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
-WIDEST = 2**40
+WIDEST = 2**32
 """The most steps a whole-number measure may span before its grid is coarsened."""
 MOST_BOUND = 2.0**200
 """Bounds beyond this are refused: squares of spans, times any cap, must stay inside float64."""
