@@ -279,7 +279,7 @@ class Plan:
             )
             parts.extend(f"{key.name} {key.domain} {key.values}" for key in leaf.keys)
             parts.extend(
-                f"{each.name} {each.level} {each.weigh_key} {each.value} {each.low} {each.high} "
+                f"{each.name} {each.level} {each.norm} {each.weigh_key} {each.value} {each.low} {each.high} "
                 f"{each.centre} {each.cap} {each.buckets}"
                 for each in leaf.measures.values()
             )
