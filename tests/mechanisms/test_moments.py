@@ -14,6 +14,7 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms import Covariance, Mean, PrivateRange, Variance, covariance
 from incrowd.mechanisms.mean import UNIT
 from incrowd.mechanisms.private_range import CODES, RADII, codes_of, questions, value_of, within
+from incrowd.mechanisms.variance import STEPS, scatter
 from incrowd.noise import SeededSource
 
 from .checks import smallest_epsilon
@@ -78,24 +79,40 @@ def change(m, one, other, *where):
     return np.abs(np.array(m.sums(one, *where)) - np.array(m.sums(other, *where))).sum()
 
 
-@pytest.mark.parametrize("kind", [Mean, Variance])
+KINDS = [
+    lambda relation: Mean(1.0, relation=relation),
+    lambda relation: Mean(1.0, low=-1, high=1, relation=relation),
+    lambda relation: Variance(1.0, relation=relation),
+    lambda relation: Variance(1.0, low=-1, high=1, relation=relation),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @given(values=columns, one=numbers, other=numbers, centre=st.floats(-5, 5), radius=st.floats(1e-3, 100))
 def test_one_record_moves_the_sums_by_at_most_what_they_are_calibrated_for(
     kind, values, one, other, centre, radius
 ):
     plain, more, moved = (np.array(x, float) for x in (values, [*values, one], [*values, other]))
-    added, replaced = kind(1.0), kind(1.0, relation="replace")
+    added, replaced = kind("add-remove"), kind("replace")
     assert change(added, plain, more, centre, radius) <= added.noise.sensitivity_in_steps
-    assert change(replaced, more, moved, centre, radius) <= replaced.noise.sensitivity_in_steps
+    if replaced.noise is not None:
+        assert change(replaced, more, moved, centre, radius) <= replaced.noise.sensitivity_in_steps
+    elif more.size > 1:
+        one, two = (scatter(x, centre, radius) for x in (more, moved))
+        assert one[1] == two[1] and abs(one[0] - two[0]) <= STEPS
+        assert replaced.privacy.epsilon() == 1.0
 
 
-@pytest.mark.parametrize("kind", [Mean, Variance])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_calibration_is_reached(kind):
     plain, top, bottom = np.zeros(3), np.array([0.0, 0, 0, 1]), np.array([0.0, 0, 0, -1])
-    added, replaced = kind(1.0), kind(1.0, relation="replace")
+    added, replaced = kind("add-remove"), kind("replace")
     assert change(added, plain, top, 0.0, 1.0) == added.noise.sensitivity_in_steps
-    if kind is Mean:
+    if isinstance(replaced, Mean):
         assert change(replaced, top, bottom, 0.0, 1.0) == replaced.noise.sensitivity_in_steps
+    elif replaced.noise is None:
+        one, two = (scatter(np.array(x), 0.0, 1.0)[0] for x in ([-1.0] * 9, [-1.0] * 8 + [1.0]))
+        assert abs(one - two) == pytest.approx(STEPS, rel=1e-4)
 
 
 def test_a_mutant_that_forgets_the_count_is_caught():
@@ -103,6 +120,12 @@ def test_a_mutant_that_forgets_the_count_is_caught():
     m = Mean(1.0)
     moved = change(m, np.zeros(3), np.array([0.0, 0, 0, 1]), 0.0, 1.0)
     assert UNIT < moved <= m.noise.sensitivity_in_steps
+
+
+def test_a_mutant_with_the_sensitivity_of_a_mean_square_is_caught():
+    """The bug: a variance is given the noise of a mean of squares around a fixed centre, a quarter of it."""
+    one, two = (scatter(np.array(x), 0.0, 1.0)[0] for x in ([-1.0] * 9, [-1.0] * 8 + [1.0]))
+    assert abs(one - two) > STEPS / 4
 
 
 @given(
@@ -114,17 +137,19 @@ def test_one_row_moves_all_entries_together_by_at_most_the_joint_bound(d, data, 
     row = st.lists(numbers, min_size=d, max_size=d)
     rows = data.draw(st.lists(row, max_size=4))
     one, other = data.draw(row), data.draw(row)
-    m = Covariance(1.0, columns=d, bounds=[(-1, 1)] * d, relation=relation)
+    m = Covariance(
+        1.0, columns=d, bounds=data.draw(st.sampled_from([[(-1, 1)] * d, None])), relation=relation
+    )
     if relation == "add-remove":
         pair = (np.array(rows, float).reshape(-1, d), np.array([*rows, one], float))
     else:
         pair = (np.array([*rows, one], float), np.array([*rows, other], float))
-    apart = np.abs(np.subtract(*(m.sums(x, m.bounds) for x in pair))).astype(float)
-    l1, l2_squared = covariance.sensitivity(d, relation)
+    apart = np.abs(np.subtract(*(m.sums(x, [(0.0, 1.0)] * d) for x in pair))).astype(float)
+    l1, l2_squared = covariance.sensitivity(d, relation, m.count, m.place)
     assert apart.sum() <= l1 and (apart**2).sum() <= l2_squared
     assert l1 == m.noise.sensitivity_in_steps
     if relation == "add-remove":
-        reached = np.abs(m.sums(np.ones((1, d)), m.bounds)).astype(float)
+        reached = np.abs(m.sums(np.ones((1, d)), [(0.0, 1.0)] * d)).astype(float)
         assert reached.sum() == l1 and (reached**2).sum() == l2_squared
 
 
@@ -133,7 +158,7 @@ def test_a_mutant_calibrated_to_one_entry_is_caught():
     m = Covariance(1.0, columns=3, bounds=[(-1, 1)] * 3)
     moved = np.abs(m.sums(np.ones((1, 3)), m.bounds))
     assert moved.sum() > 6 * moved.max()
-    assert covariance.sensitivity(3, "add-remove")[0] == moved.sum()
+    assert covariance.sensitivity(3, "add-remove", m.count, m.place)[0] == moved.sum()
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -142,6 +167,8 @@ def test_the_parts_of_the_budget_add_up_to_what_was_asked(relation):
         Mean(0.7, relation=relation),
         Mean(0.7, low=0, high=5, relation=relation),
         Variance(0.7, relation=relation),
+        Variance(0.7, low=0, high=5, relation=relation),
+        Covariance(0.7, columns=3, bounds=[(0, 1)] * 3, relation=relation),
         Covariance(0.7, columns=3, relation=relation),
     ):
         assert m.privacy.epsilon() == pytest.approx(0.7, rel=1e-12) and m.privacy.epsilon() <= 0.7
@@ -210,6 +237,11 @@ def test_empty_constant_and_infinite_data():
     assert np.isfinite(Covariance(1.0, columns=2).release([])).all()
     assert np.isfinite(Covariance(1.0, columns=2).release([[math.inf, 1]] * 30)).all()
     assert within(np.array([-math.inf, 5e300]), 0.0, 2.0**-64).tolist() == [-1.0, 1.0]
+
+
+def test_squares_of_many_records_do_not_wrap_around():
+    steps, length = scatter(np.tile([-1.0, 1.0], 5_000_000), 0.0, 1.0)
+    assert steps * length == pytest.approx((10**7 * 2**20) ** 2, rel=1e-6)
 
 
 def test_the_same_bits_give_the_same_answer():

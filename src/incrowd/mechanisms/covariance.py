@@ -1,20 +1,21 @@
 """Covariance matrices, all entries under one calibration, with or without bounds given.
 
-Theorem. Let t_i be a record's place in the range of column i, clamped to [-1, 1]. Release the sums over
-records of the whole numbers U/2, U t_i / 4 and U t_i t_j for i <= j, U = 2^20, with noise of one scale for
-all of them. A record more changes them in L1 by at most U (1/2 + d/4 + d (d + 1) / 2) and in L2 by at most
-U sqrt(1/4 + d/16 + d (d + 1) / 2): every number is largest in size at |t| = 1, all at once. Where records
-are replaced their number is public and not released; t_i moves by 2, t_i t_j by 2 and t_i^2 by 1 at most.
-Laplace noise for the L1 distance gives epsilon, Gaussian noise for the L2 distance (epsilon, delta). The
-covariance of columns i, j is radius_i radius_j (mean of t_i t_j - mean of t_i times mean of t_j), and the
-matrix is made positive semidefinite by dropping negative eigenvalues, which brings it no further from the
-truth (a projection onto a convex set that holds it): all post-processing.
+Theorem. Let t_i be a record's place in the range of column i, clamped to [-1, 1], and U = 2^20. Release the
+sums over records of the whole numbers U a, U b t_i and U t_i t_j for i <= j with noise of one scale for all
+of them (a = b = 1 with bounds given; a = 1/2, b = 1/4 in ranges that were found, where t_i is around 0 on
+average and its mean matters less). A record more changes them in L1 by at most U (a + b d + d (d + 1) / 2)
+and in L2 by at most U sqrt(a^2 + b^2 d + d (d + 1) / 2): every number is largest in size at |t| = 1, all at
+once. Where records are replaced their number is public and not released; t_i moves by 2, t_i t_j by 2 and
+t_i^2 by 1 at most. Laplace noise for the L1 distance gives epsilon, Gaussian noise for the L2 distance
+(epsilon, delta). The covariance of columns i, j is radius_i radius_j (mean of t_i t_j - mean of t_i times
+mean of t_j), and the matrix is made positive semidefinite by dropping negative eigenvalues, which brings it
+no further from the truth (a projection onto a convex set that holds it): all post-processing.
 
 What one calibration gains: d (d + 1) / 2 entries released one by one share epsilon equally; together, under
 Gaussian noise, each has the noise of its share's square root.
 
-Without bounds `PrivateRange` finds the range of each column first; every record is in every column, so their
-guarantees add.
+Without bounds `PrivateRange` finds the range of each column first; every record is in every column, so
+their guarantees add.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ from incrowd.noise import Source
 from incrowd.privacy import Guarantee
 
 UNIT = 2**20
-COUNT, PLACE = UNIT // 2, UNIT // 4
 
 
 @dataclass(frozen=True, init=False)
@@ -65,6 +65,8 @@ class Covariance(Mechanism):
     range: PrivateRange | None
     bounds: tuple[tuple[float, float], ...] | None
     noise: Laplace | Gaussian
+    count: int
+    place: int
     relation: Relation
 
     def __init__(
@@ -81,7 +83,8 @@ class Covariance(Mechanism):
         part = exact(share, "share")
         if not 0 < part < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-        l1, l2_squared = sensitivity(d, relation_named(relation))
+        count, place = (UNIT, UNIT) if bounds is not None else (UNIT // 2, UNIT // 4)
+        l1, l2_squared = sensitivity(d, relation_named(relation), count, place)
         left = total if bounds is not None else total * (1 - part)
         noise: Laplace | Gaussian
         if delta is None:
@@ -94,6 +97,8 @@ class Covariance(Mechanism):
             ("range", PrivateRange(total * part / d, relation) if bounds is None else None),
             ("bounds", None if bounds is None else _ranges(bounds, d)),
             ("noise", noise),
+            ("count", count),
+            ("place", place),
             ("relation", relation),
         ):
             object.__setattr__(self, name, value)
@@ -120,8 +125,8 @@ class Covariance(Mechanism):
         noisy = self.noise.release(self.sums(table, ranges), source).astype(np.float64)
         count = float(max(1, len(table)))
         if self.relation == "add-remove":
-            count, noisy = max(1.0, noisy[0] / COUNT), noisy[1:]
-        means = np.clip(noisy[: self.columns] / PLACE / count, -1.0, 1.0)
+            count, noisy = max(1.0, noisy[0] / self.count), noisy[1:]
+        means = np.clip(noisy[: self.columns] / self.place / count, -1.0, 1.0)
         matrix = np.zeros((self.columns, self.columns))
         matrix[np.triu_indices(self.columns)] = noisy[self.columns :] / UNIT / count
         matrix = matrix + np.triu(matrix, 1).T - np.outer(means, means)
@@ -135,7 +140,7 @@ class Covariance(Mechanism):
         places = np.column_stack([within(table[:, j], *ranges[j]) for j in range(self.columns)])
         rows, columns = np.triu_indices(self.columns)
         parts = [
-            np.rint(places * PLACE).astype(np.int64).sum(axis=0),
+            np.rint(places * self.place).astype(np.int64).sum(axis=0),
             np.array(
                 [
                     np.rint(places[:, i] * places[:, j] * UNIT).astype(np.int64).sum()
@@ -144,7 +149,7 @@ class Covariance(Mechanism):
             ),
         ]
         if self.relation == "add-remove":
-            parts.insert(0, np.array([COUNT * len(table)]))
+            parts.insert(0, np.array([self.count * len(table)]))
         return np.concatenate(parts).astype(np.int64)
 
     def halfwidth(self, confidence: Number, records: int) -> float:
@@ -155,10 +160,10 @@ class Covariance(Mechanism):
         n, d = whole(records, "records"), self.columns
         numbers = d + d * (d + 1) // 2 + (self.relation == "add-remove")
         each = int(self.noise.halfwidth(confidence, numbers))
-        off = each / COUNT if self.relation == "add-remove" else 0.0
+        off = each / self.count if self.relation == "add-remove" else 0.0
         if off >= n:
             return math.inf
-        product, mean = (each / UNIT + off) / (n - off), (each / PLACE + off) / (n - off)
+        product, mean = (each / UNIT + off) / (n - off), (each / self.place + off) / (n - off)
         return (product + 2 * mean + mean**2) * (1 + 1e-12)
 
     def _read(self, value: Any) -> Floats:
@@ -172,13 +177,13 @@ class Covariance(Mechanism):
         return table
 
 
-def sensitivity(columns: int, relation: Relation) -> tuple[Fraction, Fraction]:
+def sensitivity(columns: int, relation: Relation, count: int, place: int) -> tuple[Fraction, Fraction]:
     """How far the sums move between neighbours: in L1, and in L2 squared."""
     pairs = columns * (columns - 1) // 2
     if relation == "add-remove":
-        moves = [(1, COUNT), (columns, PLACE), (columns + pairs, UNIT)]
+        moves = [(1, count), (columns, place), (columns + pairs, UNIT)]
     else:
-        moves = [(columns, 2 * PLACE), (columns, UNIT), (pairs, 2 * UNIT)]
+        moves = [(columns, 2 * place), (columns, UNIT), (pairs, 2 * UNIT)]
     return (
         Fraction(sum(times * move for times, move in moves)),
         Fraction(sum(times * move**2 for times, move in moves)),
