@@ -159,7 +159,8 @@ def test_epsilon_is_never_negative_and_both_ways_agree(e: float, delta: float, n
     plan = make(e) * n  # type: ignore[operator]
     epsilon = plan.epsilon(delta)
     assert epsilon >= 0
-    assert plan.delta(epsilon) <= delta * (1 + 1e-6) + 1e-13
+    # Next to the largest loss a hair of epsilon is much of delta, so the two are compared in epsilon.
+    assert plan.delta(epsilon * (1 + 1e-6)) <= delta * (1 + 1e-6) + 1e-13
     assert plan.epsilon(delta) <= plan.epsilon(delta / 2)
     assert plan.delta(epsilon + 0.1) <= plan.delta(epsilon)
 
