@@ -311,3 +311,17 @@ def test_a_plot_has_a_mark_for_every_interval() -> None:
         assert "facet" in spec
         with pytest.raises(InvalidInput, match="nothing to plot"):
             curator.ask("SELECT DISTINCT sex FROM people", epsilon=1.0).plot()
+
+
+def test_gaussian_asks_do_not_close_the_way_of_plain_sums() -> None:
+    with make(budget=(3.0, 1e-6)) as curator:
+        days = "SELECT seen, COUNT(DISTINCT id) AS n FROM people GROUP BY seen"
+        answer = curator.ask(days, epsilon=0.5)
+        assert {line.noise for line in answer.price.lines} >= {"gaussian"}
+        spent = curator.budget()[0].spent
+        assert spent.epsilon is not None and spent == answer.price.charge
+        for bound in range(5):
+            curator.ask(f"SELECT COUNT(DISTINCT id) FROM people WHERE age > {20 + bound}", epsilon=0.5)
+        with pytest.raises(BudgetExceeded):
+            curator.ask("SELECT COUNT(DISTINCT id) FROM people WHERE age > 60", epsilon=0.5)
+        assert curator.ledger.verify().ok

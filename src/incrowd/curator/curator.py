@@ -237,7 +237,7 @@ class Curator:
 
     def reserve(self, analyst: str, price: Price, question: str, version: str) -> Reservation:
         """Step 4: spend the price, durably, before any private row is read."""
-        return self._ledger.reserve(analyst, price.guarantee, question, version)
+        return self._ledger.reserve(analyst, price.guarantee, question, version, delta=price.charged_delta)
 
     def execute(
         self, plan: Plan, price: Price, keys: Sequence[pa.Table | None], progress: Progress | None = None

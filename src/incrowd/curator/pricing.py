@@ -22,7 +22,7 @@ from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import POINTS
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.privacy import Guarantee, bounded_range, compose, fits, gaussian, laplace, threshold
+from incrowd.privacy import Charge, Guarantee, bounded_range, compose, fits, gaussian, laplace, threshold
 from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
@@ -107,14 +107,22 @@ class Price:
     @property
     def remaining(self) -> tuple[Balance, ...]:
         """What would be left of each cap after paying."""
-        asked = self.guarantee.charge()
-        return tuple(Balance(each.cap, each.spent + asked) for each in self.before)
+        return tuple(Balance(each.cap, each.spent + self.charge) for each in self.before)
 
     @property
     def fits(self) -> bool:
         """Whether every cap allows it."""
-        asked = self.guarantee.charge()
-        return all(fits(each.cap.limit, each.spent, asked) for each in self.before)
+        return all(fits(each.cap.limit, each.spent, self.charge) for each in self.before)
+
+    @property
+    def charged_delta(self) -> float:
+        """The delta at which the plan is charged as one: its own, where Gaussian noise has no pure epsilon."""
+        return self.delta if any(line.noise == "gaussian" for line in self.lines) else 0.0
+
+    @property
+    def charge(self) -> Charge:
+        """What every cap is charged."""
+        return self.guarantee.charge(self.charged_delta)
 
     @property
     def guarantee(self) -> Guarantee:

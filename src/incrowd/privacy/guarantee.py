@@ -182,7 +182,8 @@ class Guarantee:
         """What a filter is charged for this fixed plan as one ask.
 
         The sum of its parts; with `delta` above 0 the plan may instead be charged as one (epsilon, delta)
-        release at the accountant's figure, where that takes less rho.
+        release at the accountant's figure, where that takes less rho or where its parts have no pure epsilon:
+        Gaussian noise then still fits a budget by plain sums, with `delta` beside it.
         """
         if not delta and self._charge is not None:
             return self._charge
@@ -192,9 +193,13 @@ class Guarantee:
         if slack > mass:
             single = accountant.epsilon(self._counts, slack)
             if math.isfinite(single):
-                joint = conversions.rho(events.Pure(amounts.read(single, "epsilon")))
-                if joint is not None and (rho is None or joint < rho):
-                    epsilon, rho, mu, mass = None, joint, None, slack
+                whole = amounts.read(single, "epsilon")
+                joint = conversions.rho(events.Pure(whole))
+                cheaper = joint is not None and (rho is None or joint < rho)
+                if cheaper or epsilon is None:
+                    # Each currency is sound by itself with the larger delta beside it: each takes its least.
+                    epsilon = whole if epsilon is None else min(epsilon, whole)
+                    rho, mass = joint if cheaper else rho, slack
         charge = Charge(
             None if epsilon is None else units_up(epsilon),
             None if rho is None else units_up(rho),

@@ -98,9 +98,12 @@ class Ledger:
         question: str,
         data_version: str,
         *,
+        delta: float = 0.0,
         now: datetime | None = None,
     ) -> Reservation:
         """Spend `guarantee` on every cap of `analyst`, durably; or raise BudgetExceeded and change nothing.
+
+        With `delta`, the guarantee is charged as one plan (`Guarantee.charge`).
 
         When this returns, the entry has reached the disk. When it raises LedgerError after a failed commit,
         the price may be spent or not; the caller must not read the data either way.
@@ -109,7 +112,7 @@ class Ledger:
         self.caps.check_query(analyst, guarantee)
         _refuse_odd_text(question, "question")
         _refuse_odd_text(data_version, "data version")
-        asked, moment = guarantee.charge(), _moment(now)
+        asked, moment = guarantee.charge(delta), _moment(now)
         with self._store.writing() as connection:
             head = self._locked_head(connection)
             day = max(_day(moment), head.day)
@@ -122,6 +125,7 @@ class Ledger:
             body = {
                 "guarantee": guarantee.to_json(),
                 "charge": charge_to_text(asked),
+                "delta": repr(delta),
                 "caps": [cap.key for cap in caps],
                 "day": day,
             }

@@ -148,7 +148,7 @@ def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -
     replay.reserved[entry.seq] = entry
     replay.reservations += 1
     asked, day, keys = charge_from_text(content["charge"]), content["day"], content["caps"]
-    if not covers(asked, _cost(content["guarantee"])):
+    if not covers(asked, _cost(content["guarantee"], float(content["delta"]))):
         replay.fault(f"entry {entry.seq} was charged less than its events cost")
     if day < replay.day:
         replay.fault(f"entry {entry.seq} was counted on a day that was over")
@@ -170,8 +170,8 @@ def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -
 
 
 @lru_cache(maxsize=4096)
-def _cost(guarantee: str) -> Charge:
-    return Guarantee.from_json(guarantee).charge()
+def _cost(guarantee: str, delta: float) -> Charge:
+    return Guarantee.from_json(guarantee).charge(delta)
 
 
 def _apply_answer(replay: _Replay, entry: Entry, content: dict[str, Any], connection: Connection) -> None:
