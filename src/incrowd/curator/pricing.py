@@ -116,7 +116,7 @@ class Price:
 
     @property
     def charged_delta(self) -> float:
-        """The delta at which the plan is charged as one: its own, where Gaussian noise has no pure epsilon."""
+        """The delta at which the plan is charged as one: its own where Gaussian noise has no pure epsilon."""
         return self.delta if any(line.noise == "gaussian" for line in self.lines) else 0.0
 
     @property
