@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms import Maximum, Minimum, Quantile, ranks
+from incrowd.mechanisms import Maximum, Minimum, Quantile, quantile, ranks
 from incrowd.noise import SeededSource
 
 from .checks import FAILURE, smallest_epsilon, surprise
@@ -160,12 +161,26 @@ def test_two_quantiles_together_cost_at_most_epsilon(epsilon, q, values, one, ot
 
 
 @pytest.mark.statistical
-def test_several_quantiles_follow_their_joint_law():
-    """Fails by chance below 1e-7."""
+@pytest.mark.parametrize("bits", [0, 1])
+def test_several_quantiles_follow_their_joint_law(bits, monkeypatch):
+    """Over every way to draw the random bits of the records. Fails by chance below 1e-7."""
+    monkeypatch.setattr(quantile, "TIE_BITS", bits)
     m = Quantile(2.0, (0.25, 0.5), low=0, high=4)
+    fine = Quantile(2.0, (0.25, 0.5), low=0, high=5 * 2**bits - 1)
     values = [0, 1, 1, 2, 3, 3]
+    law = np.zeros((5, 5))
+    for drawn in itertools.product(range(2**bits), repeat=len(values)):
+        one = joint(fine, [(v << bits) + b for v, b in zip(values, drawn, strict=True)])
+        law += one.reshape(5, 2**bits, 5, 2**bits).sum(axis=(1, 3)) / 2 ** (bits * len(values))
     seen = np.array([m.release(values) for _ in range(2_500)])
-    assert surprise(seen[:, 1] * 5 + seen[:, 0], joint(m, values).ravel()) > FAILURE
+    assert surprise(seen[:, 1] * 5 + seen[:, 0], law.ravel()) > FAILURE
+
+
+def test_a_value_that_many_share_does_not_shift_the_other_shares():
+    """Half of the people work 40 hours: the quartiles around them are right all the same."""
+    values = [30] * 2400 + [40] * 4700 + [45] * 2900
+    m = Quantile(50.0, [0.1, 0.25, 0.5, 0.7, 0.75], low=0, high=100)
+    assert m.release(values).tolist() == [30, 40, 40, 40, 45]
 
 
 @settings(max_examples=30, deadline=None)

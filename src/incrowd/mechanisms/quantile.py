@@ -9,12 +9,15 @@ exponential mechanism with rate epsilon / (2 D) over all lattice points is there
 Several quantiles (Kaplan, Schnapp, Stemmer 2022). Release the middle one, t; split the data at t; go on
 with the lower ones in the lower part, between low and t, and the upper ones in the upper part, so the
 answers are in order by construction. On each of the L = ceil(log2(m + 1)) levels a record is in one part
-only, so adding or removing it changes one choice per level: L times (epsilon / L)-bounded-range. Records
-equal to t go up or down by independent fair coins, so that a value shared by many serves both sides; coins
-are drawn without looking at anybody and count as an earlier answer. Replacing a record can change two
-parts, each by max(q, 1 - q): there D = 2 max(q, 1 - q).
+only, so adding or removing it changes one choice per level: L times (epsilon / L)-bounded-range. A value
+that many records share could not be split at the right rank, so every record gets TIE_BITS random bits
+after its value and the points of the lattice as many, which are dropped at the end; what is still equal to
+t goes up or down by independent fair coins. Bits and coins are drawn without looking at anybody and count
+as an earlier answer. Replacing a record can change two parts, each by max(q, 1 - q): there D = 2 max(q, 1 -
+q).
 
-Accuracy: with probability 1 - beta the released point is within ln(points / beta) / rate of the wanted rank.
+Accuracy: with probability 1 - beta the released point is within ln(points / beta) / rate of the wanted
+rank.
 """
 
 from __future__ import annotations
@@ -43,9 +46,10 @@ from incrowd.mechanisms.parameters import (
     log2_floor,
 )
 from incrowd.mechanisms.relations import Relation, relation_named
-from incrowd.noise import Source, bernoulli
+from incrowd.noise import Source, bernoulli, uniform
 from incrowd.privacy import Guarantee, bounded_range
 
+TIE_BITS = 12  # how finely the records that share a value are told apart, by chance, among several quantiles
 FINEST = 32  # the default grid has about 2^32 points between the bounds
 
 
@@ -124,7 +128,7 @@ class Quantile(Mechanism):
     >>> Quantile(epsilon=1.0, low=0, high=120).release(ages, source=SeededSource(0))
     53
     >>> Quantile(1.0, [0.25, 0.5, 0.75], low=0, high=120).release(ages, source=SeededSource(0)).tolist()
-    [35, 53, 71]
+    [35, 54, 71]
     """
 
     exact_epsilon: Fraction
@@ -174,6 +178,14 @@ class Quantile(Mechanism):
         """What the release of all shares together guarantees."""
         return bounded_range(self.exact_epsilon / self.levels) * self.levels
 
+    @property
+    def tie_bits(self) -> int:
+        """How many random bits follow every value: none for a single share, where nothing is split."""
+        if len(self.shares) == 1:
+            return 0
+        size = max(abs(self.interval.low), abs(self.interval.high) + 1).bit_length()
+        return max(0, min(TIE_BITS, 53 - self.interval.points.bit_length(), 61 - size))
+
     def rate(self, share: Fraction) -> Fraction:
         """The weight of one rank in a choice of this share among its part of the data."""
         spread = max(share, 1 - share)
@@ -183,9 +195,15 @@ class Quantile(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The quantile of a list of numbers (one per unit), or an array of them in increasing order."""
-        steps = np.sort(self.interval.steps(value, "Quantile"))
+        steps = self.interval.steps(value, "Quantile")
         found: dict[Fraction, int] = {}
-        self._fill(found, steps, self.shares, (Fraction(0), Fraction(1)), self._ends(), source)
+        low, high = self._ends()
+        bits = self.tie_bits
+        if bits:
+            steps = (steps << np.int64(bits)) + uniform(1 << bits, size=steps.size, source=source)
+            low, high = low << bits, ((high + 1) << bits) - 1
+        self._fill(found, np.sort(steps), self.shares, (Fraction(0), Fraction(1)), (low, high), source)
+        found = {share: point >> bits for share, point in found.items()}
         if self.single:
             return self.interval.value(found[self.shares[0]])
         points = np.array([found[share] for share in self.shares], dtype=np.int64)
@@ -205,7 +223,8 @@ class Quantile(Mechanism):
         slowest = min(self.rate(share) for share in self.shares)
         if len(self.shares) > 1:
             slowest = self.rate(Fraction(1))
-        return math.log(self.interval.points / failure) / float(slowest) * (1 + 1e-12)
+        points = self.interval.points << self.tie_bits
+        return math.log(points / failure) / float(slowest) * (1 + 1e-12)
 
     def _ends(self) -> tuple[int, int]:
         return self.interval.low, self.interval.high
