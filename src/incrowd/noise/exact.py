@@ -107,3 +107,20 @@ class LazyUniform:
                 self._word = self._word << 64 | int(self._source.words(1, np.uint64)[0])
                 self._bits += 64
                 precision = self._bits
+
+
+def last_true(holds: Callable[[int], bool], start: int) -> int:
+    """The largest n for which `holds` is true, if it is true at `start` and false from some point on.
+
+    >>> last_true(lambda n: n * n <= 50, 0)
+    7
+    """
+    low, step = start, 1
+    while holds(low + step):
+        low += step
+        step *= 2
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low

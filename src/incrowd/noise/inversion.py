@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from incrowd.noise.arguments import Parameter
 from incrowd.noise.compare import ULPS, below, below_one
-from incrowd.noise.exact import Bounds, LazyUniform, exp_bounds
+from incrowd.noise.exact import Bounds, LazyUniform, exp_bounds, last_true
 from incrowd.noise.source import Source
 
 _DIRECT = 21
@@ -154,18 +154,7 @@ def _exact(b: Fraction, word: int, guess: int, source: Source) -> int:
         return k <= 0 or uniform.below(lambda bits: exp_bounds(k / b, bits))
 
     low = guess if reaches(guess) else 0
-    step = 1
-    while reaches(low + step):
-        low += step
-        step *= 2
-    high = low + step
-    while high - low > 1:
-        middle = (low + high) // 2
-        if reaches(middle):
-            low = middle
-        else:
-            high = middle
-    return low
+    return last_true(reaches, low)
 
 
 def _low_bits(scale: Parameter, shift: NDArray[np.int64], count: int, source: Source) -> NDArray[np.int64]:

@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.noise.exact import LazyUniform
+from incrowd.noise.exact import LazyUniform, last_true
 from incrowd.noise.source import Source
 
 _CELL_BITS = 16
@@ -91,18 +91,7 @@ class Table:
         while not reaches(low):
             low -= step
             step *= 2
-        step = 1
-        while reaches(low + step):
-            low += step
-            step *= 2
-        high = low + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            if reaches(middle):
-                low = middle
-            else:
-                high = middle
-        return low
+        return last_true(reaches, low)
 
 
 def _steps(law: Law) -> NDArray[np.uint64]:
