@@ -119,8 +119,8 @@ def choose_caps(
         )
         unit = 2.0 ** census_exponent(measure)
         caps[key] = unit * 2.0**best
-        for name in rescaled:
-            generous[name] = unit * 2.0**large
+        # Where the census shows nobody above the cap there is nothing to undo, and a factor would only add noise.
+        generous |= {name: unit * 2.0**large for name in rescaled if large > best}
     return caps, generous
 
 
