@@ -119,7 +119,7 @@ def choose_caps(
         )
         unit = 2.0 ** census_exponent(measure)
         caps[key] = unit * 2.0**best
-        # Where the census shows nobody above the cap there is nothing to undo, and a factor would only add noise.
+        # Where the census shows nobody above the cap there is nothing to undo; a factor would only add noise.
         generous |= {name: unit * 2.0**large for name in rescaled if large > best}
     return caps, generous
 
