@@ -121,9 +121,9 @@ class _Block:
 
     def ended(self) -> float:
         """End the process with all that it started, and read its number; NaN where it left none."""
-        # Its own process is not yet reaped, so its number still names its group and nobody else's.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        if _is_unreaped(self.process.pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         self.process.join()
         self.process.close()
@@ -149,9 +149,22 @@ def _work(function: Function, block: Any, limits: Limits, sender: Connection) ->
         answer = _as_number(function(block))
     except BaseException:  # a block that exits is a block that gives no number
         answer = math.nan
-    # Neither buffers nor exit handlers of the parent's are this process's to run.
     os.write(sender.fileno(), _NUMBER.pack(answer))
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # with all that the function started
+    # Neither buffers nor exit handlers of the parent's are this process's to run.
     os._exit(0)
+
+
+def _is_unreaped(pid: int) -> bool:
+    """Whether a child's number still names it: once it is reaped, the number may be another's."""
+    if not hasattr(os, "waitid"):
+        return True
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _as_number(result: Any) -> float:
