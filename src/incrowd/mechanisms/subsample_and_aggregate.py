@@ -20,7 +20,7 @@ How long the whole release takes does depend on them: do not show it to those wh
 Accuracy. For the median: when more than k/2 + h of the answers lie within r of the truth, so does the
 release, with the confidence for which h is `halfwidth`. For the mean: the noise is within `halfwidth` of
 the mean of the clamped answers. Few blocks give each a large sample; many give the aggregation little
-noise: h = 30 / epsilon for 2^32 points and 95%, so some hundred blocks at epsilon 1.
+noise: h = 50 / epsilon for 2^32 points and 95%, so a few hundred blocks at epsilon 1.
 """
 
 from __future__ import annotations
