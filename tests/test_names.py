@@ -123,8 +123,10 @@ NAMES = {
         "read",
         "refusal",
         "remaining",
+        "shuffled",
         "threshold",
         "to_dp_accounting",
+        "without_replacement",
         "zcdp",
     ],
 }

@@ -25,6 +25,12 @@ RATIO_BIAS = 0.02
 """How far cutting all rows of heavy units may move an average, as a share of the span of its values."""
 MOST_SCALED = 3.0
 """Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
+BY_NOISE_ALONE = 0.05
+"""The chance that some empty cell of a census is taken for a held one."""
+GAP = 3
+"""Cells that lie more than this above all others are left out: a few units that are not there, of weight
+2^40, would drown everything that is.
+"""
 UNKNOWN_GROUPS = 32
 Use = Literal["sum", "rescaled", "ratio"]
 SPAN = 5
@@ -38,6 +44,16 @@ def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) ->
     cells = counts - np.append(counts[1:], 0)
     released: NDArray[np.int64] = Laplace(epsilon, sensitivity=distance).release(cells)
     return released
+
+
+def _held(cells: NDArray[np.int64], floor: float) -> NDArray[np.float64]:
+    """The cells that noise alone does not explain, up to the first wide gap."""
+    held = np.where(cells > floor, cells, 0).astype(np.float64)
+    places = np.flatnonzero(held)
+    gaps = np.flatnonzero(np.diff(places) > GAP + 1)
+    if len(gaps):
+        held[places[gaps[0]] + 1 :] = 0
+    return held
 
 
 def choose(
@@ -58,9 +74,7 @@ def choose(
     - a ratio (an average, a quantile): noise sqrt(2) C / epsilon over K / g rows; reweighing rows moves it
       little.
     """
-    # A cell that noise alone may explain holds nobody; one unit of weight 2^40 would drown everything.
-    floor = distance * math.log(len(cells) / 0.05) / epsilon_census
-    held = np.where(cells > floor, cells, 0).astype(float)
+    held = _held(cells, distance * math.log(len(cells) / BY_NOISE_ALONE) / epsilon_census)
     if not held.any():
         return 0, SPAN
     top = int(np.flatnonzero(held)[-1])

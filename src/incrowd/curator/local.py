@@ -77,9 +77,10 @@ def _columns(leaf: Leaf, released: Released, confidence: float | None) -> pa.Tab
         for suffix, values in (("", span.value), ("_low", span.low), ("_high", span.high)):
             if suffix and confidence is None:
                 continue
-            columns[aggregate.name + suffix] = pa.array(
-                values.astype(np.int64) if aggregate.whole else values
-            )
+            if aggregate.whole:
+                # A count that noise carried out of the integers stays at their end.
+                values = np.clip(np.nan_to_num(values), -(2.0**62), 2.0**62).astype(np.int64)
+            columns[aggregate.name + suffix] = pa.array(values)
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)

@@ -21,8 +21,18 @@ from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import POINTS
 from incrowd.errors import InvalidInput, QueryError
-from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.privacy import Charge, Guarantee, bounded_range, compose, fits, gaussian, laplace, threshold
+from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
+from incrowd.privacy import (
+    Charge,
+    Guarantee,
+    approximate,
+    bounded_range,
+    compose,
+    fits,
+    gaussian,
+    laplace,
+    threshold,
+)
 from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
@@ -36,7 +46,7 @@ LEAST_SHARE = 1e-5
 """The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
 FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
-Noise = Literal["laplace", "gaussian", "exponential"]
+Noise = Literal["laplace", "gaussian", "exponential", "selection"]
 LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
 _SHARE: Mapping[str, float] = {"census": 0.25, "keys": 1.0, "totals": 0.15}
 _PARTS: Mapping[str, tuple[float, ...]] = {
@@ -70,6 +80,8 @@ class Line:
         if self.noise == "gaussian":
             stated = gaussian(self.mu)
             return stated + threshold(self.delta) if self.delta else stated
+        if self.noise == "selection":
+            return approximate(self.epsilon, self.delta)
         if self.noise == "exponential":
             # Ends are drawn after the points, adaptively, so they are a release of their own.
             return bounded_range(self.epsilon * POINTS) + bounded_range(self.epsilon * (1 - POINTS))
@@ -249,8 +261,16 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
             lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
         else:
             noise: Noise = "exponential" if kind == "quantile" else "laplace"
+            if kind == "keys" and not leaf.units:
+                noise = "selection"
+                key_selection(part, own_delta, leaf.distance)  # refuses what it cannot hold before paying
             lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta))
     return lines
+
+
+def key_selection(epsilon: Fraction, delta: Fraction, distance: int) -> PartitionSelection:
+    """The optimal choice of private keys where a unit is in one group: each row is a unit of its own."""
+    return PartitionSelection(epsilon, delta, relation="add-remove" if distance == 1 else "replace")
 
 
 def _gaussian_mus(

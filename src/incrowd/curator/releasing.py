@@ -18,7 +18,7 @@ from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
 from incrowd.curator import caps as cap_choice
 from incrowd.curator import quantiles
 from incrowd.curator.local import ARROW_TYPES
-from incrowd.curator.pricing import WIDER, Line, Price
+from incrowd.curator.pricing import WIDER, Line, Price, key_selection
 from incrowd.curator.released import Noisy, Released
 from incrowd.curator.scratch import scratch
 from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_for
@@ -235,7 +235,9 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
         return np.arange(exact.groups.num_rows)
     line = price.line(index, "keys", "keys")
     assert line is not None
-    most = 1 if not leaf.units else KEY_MASS
+    if line.noise == "selection":
+        chosen = key_selection(line.epsilon, line.delta, leaf.distance).release(exact.weights // KEY_MASS)
+        return np.flatnonzero(chosen)
     mass = KEY_MASS * leaf.distance
     if line.noise == "gaussian":
         wide = Gaussian(scale=Fraction(mass) / Fraction(line.mu) * WIDER, sensitivity=mass)
@@ -243,7 +245,7 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
     else:
         noisy = Laplace(line.epsilon, sensitivity=mass).release(exact.weights)
         tail = laplace_tail(float(mass / line.epsilon))
-    least = threshold_for(tail, line.delta, leaf.distance, leaf.norm, most)
+    least = threshold_for(tail, line.delta, leaf.distance, leaf.norm)
     return np.flatnonzero((exact.weights > 0) & (noisy >= least))
 
 

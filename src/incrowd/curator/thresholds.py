@@ -7,6 +7,7 @@ weight gets noise and is shown if the result reaches T. Two ways, d = 1 (or 2 wh
   L1   weight floor(M / m), at most M in all; discrete Laplace noise of scale d M / epsilon
   L2   weight floor(M / sqrt(m)), a vector of length at most M; Gaussian noise of scale d M / mu
 
+(Where each row is a unit of its own, in one group, the optimal `PartitionSelection` is used instead.)
 In L2 a unit in many groups counts for sqrt(m) times as much, which is what daily or hourly groups need.
 
 Theorem. Split the groups of the larger of two neighbours into those that both have and those that only the

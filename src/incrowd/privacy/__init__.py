@@ -6,6 +6,7 @@ decides as she goes. A float given anywhere here stands for its shortest decimal
 
 from incrowd.privacy.account import Account
 from incrowd.privacy.amounts import UNITS, Real, read
+from incrowd.privacy.amplification import shuffled, without_replacement
 from incrowd.privacy.calibrate import calibrate
 from incrowd.privacy.classical import Row, compare
 from incrowd.privacy.dp_accounting import to_dp_accounting
@@ -68,7 +69,9 @@ __all__ = [
     "read",
     "refusal",
     "remaining",
+    "shuffled",
     "threshold",
     "to_dp_accounting",
+    "without_replacement",
     "zcdp",
 ]
