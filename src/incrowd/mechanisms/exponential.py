@@ -22,15 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
-from incrowd.mechanisms.utilities import candidates, gaps_below_best, rate_of
+from incrowd.mechanisms.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, categorical
 from incrowd.privacy import Guarantee, bounded_range
 
 
 @dataclass(frozen=True)
-class Exponential(Mechanism):
+class Exponential(Selection):
     """Chooses one candidate; better ones are exponentially likelier.
 
     Accuracy: with k candidates the chosen one lies t or more below the best with probability at most
@@ -51,23 +50,6 @@ class Exponential(Mechanism):
     >>> [round(float(p), 3) for p in auction.probabilities(revenue)]
     [0.016, 0.851, 0.002, 0.016, 0.115, 0.0]
     """
-
-    epsilon: Number
-    sensitivity: Number = 1
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        rate_of(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def rate(self) -> Fraction:
-        """The weight of one unit of utility, exactly."""
-        return rate_of(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def scale(self) -> float:
-        """The utility that is worth a factor e: 1 / rate."""
-        return float(1 / self.rate)
 
     @property
     def privacy(self) -> Guarantee:

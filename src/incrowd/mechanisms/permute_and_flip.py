@@ -30,37 +30,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
-from incrowd.mechanisms.utilities import candidates, gaps_below_best, rate_of
+from incrowd.mechanisms.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, bernoulli_exp, uniform
 from incrowd.privacy import Guarantee, pure
 
 
 @dataclass(frozen=True)
-class PermuteAndFlip(Mechanism):
+class PermuteAndFlip(Selection):
     """Chooses one candidate; pure epsilon-differential privacy.
 
     >>> PermuteAndFlip(epsilon=2.0).probabilities([0, 1]).round(3).tolist()
     [0.184, 0.816]
     """
-
-    epsilon: Number
-    sensitivity: Number = 1
-    monotone: bool = False
-
-    def __post_init__(self) -> None:
-        rate_of(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def rate(self) -> Fraction:
-        """The weight of one unit of utility, exactly."""
-        return rate_of(self.epsilon, self.sensitivity, self.monotone)
-
-    @property
-    def scale(self) -> float:
-        """The utility that is worth a factor e: 1 / rate."""
-        return float(1 / self.rate)
 
     @property
     def privacy(self) -> Guarantee:

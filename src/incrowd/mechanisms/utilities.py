@@ -7,6 +7,7 @@ the same direction (all up or all down, counts for example); then half the noise
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
+from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, positive
 
 
@@ -46,6 +48,28 @@ def rate_of(epsilon: object, sensitivity: Number, monotone: object) -> Fraction:
         raise InvalidInput("monotone must be True or False.")
     reach = positive(sensitivity, "sensitivity")
     return amount(epsilon, "epsilon") / (reach if monotone else 2 * reach)
+
+
+@dataclass(frozen=True)
+class Selection(Mechanism):
+    """A choice among candidates: epsilon, how far one utility moves, and whether all move the same way."""
+
+    epsilon: Number
+    sensitivity: Number = 1
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        rate_of(self.epsilon, self.sensitivity, self.monotone)
+
+    @property
+    def rate(self) -> Fraction:
+        """The weight of one unit of utility, exactly."""
+        return rate_of(self.epsilon, self.sensitivity, self.monotone)
+
+    @property
+    def scale(self) -> float:
+        """The utility that is worth a factor e: 1 / rate."""
+        return float(1 / self.rate)
 
 
 def gaps_below_best(utilities: NDArray[Any]) -> list[Fraction]:
