@@ -320,3 +320,11 @@ def test_gaussian_asks_do_not_close_the_way_of_plain_sums() -> None:
         with pytest.raises(BudgetExceeded):
             curator.ask("SELECT COUNT(DISTINCT id) FROM people WHERE age > 60", epsilon=0.5)
         assert curator.ledger.verify().ok
+
+
+def test_a_column_without_nulls_makes_no_group_of_them() -> None:
+    with make(not_null=["people.sex"]) as curator:
+        answer = curator.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", epsilon=1.0)
+        assert answer.to_arrow().column("sex").to_pylist() == ["f", "m"]
+    with pytest.raises(CatalogError, match="sexx"):
+        make(not_null=["sexx"])

@@ -29,13 +29,15 @@ def catalog_for(
     public: Collection[str] = (),
     relation: str = "add-remove",
     contribution: Mapping[str, float] | None = None,
+    not_null: Collection[str] = (),
     analysts: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Catalog:
     """The catalog for tables in memory, given the type of each column (the catalog's name or an engine's).
 
-    `unit` holds for every private table, or maps table names to units. Bounds, domains and contributions are
-    keyed `"table.column"`, or `"column"` where one table alone has it (a contribution also by table);
-    a domain given as text is `"public_table.column"`. Columns of unknown types are left out.
+    `unit` holds for every private table, or maps table names to units. Bounds, domains and contributions
+    are keyed `"table.column"`, or `"column"` where one table alone has it (a contribution also by table); a
+    domain given as text is `"public_table.column"`; `not_null` names columns that hold no NULL, which is
+    then no group of its own. Columns of unknown types are left out.
 
     >>> c = catalog_for({"people": {"id": "int64", "age": "int64"}}, unit="id", bounds={"age": (18, 90)})
     >>> c.tables["people"].columns["age"].bounds
@@ -59,6 +61,8 @@ def catalog_for(
     for key, cap in (contribution or {}).items():
         holder = declared[key] if key in declared else _column(declared, key, "contribution")
         holder["contribution"] = cap
+    for key in not_null:
+        _column(declared, key, "not_null")["nullable"] = False
     return check(
         {
             "sources": {name: {"frame": name} for name in tables},

@@ -65,6 +65,7 @@ class Curator:
         public: Collection[str] = (),
         relation: str = "add-remove",
         contribution: Mapping[str, float] | None = None,
+        not_null: Collection[str] = (),
         analysts: Mapping[str, Mapping[str, Any]] | None = None,
         ledger: str | Path | None = None,
         **tables: Any,
@@ -86,6 +87,7 @@ class Curator:
             public=public,
             relation=relation,
             contribution=contribution,
+            not_null=not_null,
             analysts=analysts,
         )
         return cls(catalog, DuckDB(catalog, tables), Ledger.open(ledger, catalog))
