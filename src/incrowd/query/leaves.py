@@ -122,7 +122,6 @@ class Cutter:
             tuple(found.columns.values()),
             2 if "replace" in relations else 1,
             below.tables,
-            None if self.groups is None else int(self.groups),
         )
         return leaf, outer
 

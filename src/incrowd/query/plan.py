@@ -218,8 +218,6 @@ class Leaf:
     distance: int
     """1 for add-remove, 2 where a unit may be replaced."""
     tables: tuple[str, ...]
-    max_groups: int | None = None
-    warnings: tuple[str, ...] = ()
     norm: Literal[1, 2] = 1
     """In which norm a unit's weights for private keys are bounded."""
 
