@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -132,3 +133,13 @@ def test_progress_is_reported_up_to_the_end() -> None:
     assert seen[-1] == 1.0 and all(0 <= each <= 1 for each in seen)
     with pytest.raises(BackendError):
         engine.run("SELECT nothing FROM t", seen.append)
+
+
+def test_a_frame_whose_text_is_no_text_is_refused_when_it_is_opened() -> None:
+    """DuckDB would fail by what one row holds, in the middle of a question that was paid."""
+    offsets = np.array([0, 1, 3, 4], dtype=np.int32)
+    broken = pa.Array.from_buffers(pa.string(), 3, [None, pa.py_buffer(offsets), pa.py_buffer(b"a\xff\xfeb")])
+    frame = pa.table({"user_id": [1, 2, 3], "age": broken})
+    with pytest.raises(CatalogError, match="UTF-8") as caught:
+        DuckDB(catalog({"frame": "f"}), {"f": frame})
+    assert "xff" not in str(caught.value)

@@ -138,7 +138,7 @@ class DuckDB:
             if source.frame not in self._frames:
                 raise CatalogError(f"sources: the frame {source.frame} of table {name} was not given.")
             hidden = f"frame_{source.frame}"
-            self._connection.register(hidden, _arrow(self._frames[source.frame], name))
+            self._connection.register(hidden, _sound(_arrow(self._frames[source.frame], name), name))
             return _quoted(hidden)
         if source.kind == "duckdb":
             (path,) = self._catalog.files(name)
@@ -238,6 +238,17 @@ def _arrow(frame: Any, name: str) -> pa.Table:
     raise CatalogError(
         f"tables.{name}: expected a data frame (pandas, polars or Arrow), not {type(frame).__name__}."
     )
+
+
+def _sound(table: pa.Table, name: str) -> pa.Table:
+    """The table, once its text is known to be text: else a question would fail by what one row holds."""
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CatalogError(
+            f"tables.{name}: the frame is malformed (text that is not UTF-8, say); repair it before opening."
+        ) from None
+    return table
 
 
 def frame_types(frame: Any, name: str) -> dict[str, str]:

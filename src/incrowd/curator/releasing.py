@@ -94,7 +94,7 @@ def choose_caps(
     generous: dict[str, float] = {}
     for place, (key, measure) in enumerate(leaf.uncapped.items()):
         rows = np.flatnonzero(part_of == place)
-        width = len(statement.parts) and sum(name.startswith("n") for name in result.column_names)
+        width = sum(name.startswith("n") for name in result.column_names)
         counts = np.array(
             [_whole(result.column(f"n{i}")[int(rows[0])].as_py()) for i in range(width)], dtype=np.int64
         )
