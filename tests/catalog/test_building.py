@@ -53,13 +53,13 @@ def test_units_may_differ_by_table() -> None:
     [
         (
             {"bounds": {"people.agee": (0, 1)}},
-            r"bounds: there is no column people\.agee, did you mean people\.age",
+            r"bounds: there is no column people\.agee, perhaps you mean people\.age",
         ),
         ({"bounds": {"people.age": (9, 1)}}, r"tables\.people\.columns\.age\.bounds: "),
         ({"bounds": {"people.age": 9}}, r"tables\.people\.columns\.age\.bounds: "),
         ({"bounds": {"people.age": (0, float("nan"))}}, r"tables\.people\.columns\.age\.bounds\[1\]: "),
         ({"domains": {"nothing": [1]}}, "domains: there is no column nothing"),
-        ({"public": ["region"]}, "public: there is no table region, did you mean regions"),
+        ({"public": ["region"]}, "public: there is no table region, perhaps you mean regions"),
         ({"unit": "user"}, r"tables\.people\.unit: no column user is declared"),
         ({"unit": {"peopl": "user_id"}}, "unit: there is no table peopl"),
         ({"unit": {"regions": "row"}}, r"tables\.people\.unit: .*whom it protects"),

@@ -40,7 +40,7 @@ def test_a_filled_proposal_loads_with_the_answers() -> None:
 
 
 def test_wrong_answers_are_told() -> None:
-    with pytest.raises(CatalogError, match=r"people\.agee: .*did you mean people\.age\?"):
+    with pytest.raises(CatalogError, match=r"people\.agee: .*perhaps you mean people\.age\."):
         propose(SCHEMA, bounds={"people.agee": (0, 1)})
     with pytest.raises(CatalogError, match="there is no table persons"):
         propose(SCHEMA, unit={"persons": "row"})

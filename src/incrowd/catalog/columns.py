@@ -162,7 +162,7 @@ class Column(Declaration):
         if value == PLACEHOLDER:
             raise fault(f"still says {PLACEHOLDER}; choose from {', '.join(TYPES)}")
         meant = column_type(str(value)) if isinstance(value, str) else None
-        hint = f"did you mean {meant}?" if meant else nearest(value, TYPES)
+        hint = f"perhaps you mean {meant}" if meant else nearest(value, TYPES)
         raise fault(f"{shown(value)} is not a type, {hint}")
 
     @field_validator("bounds", mode="before")

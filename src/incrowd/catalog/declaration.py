@@ -29,7 +29,7 @@ def nearest(word: object, known: Iterable[str]) -> str:
     """A clause that points to the nearest of `known`, or lists them.
 
     >>> nearest("bound", ["bounds", "type"])
-    'did you mean bounds?'
+    'perhaps you mean bounds'
     >>> nearest("zzz", ["bounds", "type"])
     'choose from bounds, type'
     """
@@ -37,7 +37,7 @@ def nearest(word: object, known: Iterable[str]) -> str:
     folded = {name.casefold(): name for name in names}
     close = difflib.get_close_matches(str(word).casefold(), list(folded), n=1, cutoff=0.6)
     if close:
-        return f"did you mean {folded[close[0]]}?"
+        return f"perhaps you mean {folded[close[0]]}"
     return f"choose from {', '.join(names)}" if names else "there is nothing to choose from"
 
 
