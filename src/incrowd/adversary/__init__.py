@@ -1,0 +1,1 @@
+"""Attacks on releases and audits of mechanisms. This room imports anything; nothing imports it."""
