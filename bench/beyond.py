@@ -44,7 +44,7 @@ from incrowd.mechanisms import (
     Variance,
     relations,
 )
-from peers import INSTALLED, diffprivlib, opendp_mean, opendp_quantile
+from rivals.mechanisms import INSTALLED, diffprivlib, opendp_mean, opendp_quantile
 
 HOUSING = Path(__file__).resolve().parents[2] / "shared" / "data" / "california_housing.csv"
 Release = Callable[[], Any]

@@ -1,0 +1,1 @@
+"""Peer libraries as the benches call them: mechanisms in this process, queries in environments of their own."""
