@@ -1,11 +1,7 @@
-"""What the ledger accepts, refuses, remembers and shows.
-
-Set INCROWD_LEDGER_URL to a PostgreSQL database to run these tests there as well; its ledger is wiped.
-"""
+"""What the ledger accepts, refuses, remembers and shows, wherever it lies."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,26 +10,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine, select
+from sqlalchemy import select
 
 from incrowd.catalog import Catalog, check
 from incrowd.curator.ledger import Ledger, schema
 from incrowd.errors import BudgetExceeded, InvalidInput, LedgerError, NotPermitted
 from incrowd.privacy import Filter, Guarantee, approximate, gaussian, pure, threshold, zcdp
 
-DATABASES = ["file", "memory", *(["server"] if "INCROWD_LEDGER_URL" in os.environ else [])]
 # Days after any on which these tests run: a ledger's first day is that of its making.
 NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
 NEXT = datetime(2099, 3, 2, 0, 0, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=["file", "memory", "server"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
     if request.param == "server":
-        url = os.environ["INCROWD_LEDGER_URL"]
-        engine = create_engine(url)
-        schema.metadata.drop_all(engine)
-        engine.dispose()
+        url: str = request.getfixturevalue("postgres_database")
         return url
     return None if request.param == "memory" else str(tmp_path / "test.ledger")
 
