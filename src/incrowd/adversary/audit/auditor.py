@@ -1,0 +1,242 @@
+"""The auditor: a lower confidence bound on epsilon from samples alone, whatever the mechanism is.
+
+Theorem. Let the runs on x be independent with one law P, the runs on x' with one law Q, and let E be any set
+of outputs that was fixed before the tested runs were seen. Of n tested runs on either side let K fall into
+E on the one and L on the other. With the Clopper-Pearson bounds p (lower, from K) and q (upper, from L), each
+at an error of (1 - confidence) / 2,
+
+    bound = ln((p - delta) / q)
+
+exceeds the least epsilon for which P and Q are (epsilon, delta)-indistinguishable with probability at most
+1 - confidence. So a mechanism that keeps its claim is accused with at most that probability, whatever its
+outputs are and however E was learned.
+
+Proof. P(E) >= p and Q(E) <= q both hold but for a chance of 1 - confidence (Clopper, Pearson 1934; union
+bound). Then (epsilon, delta) requires p <= P(E) <= e^epsilon Q(E) + delta <= e^epsilon q + delta, that is,
+epsilon >= ln((p - delta) / q). The direction (x over x' or the reverse) is part of what was learned.
+
+E is learned on the first half of the runs (`events`) and tested on the second; with a search over pairs the
+pair is chosen on pilot runs, and both halves are fresh. So there is one test, and nothing to correct for.
+
+Conditions: runs are independent. A mechanism with state (a cache, a session) must be started anew in each.
+The bound says nothing about pairs and events that were not tried: "consistent" is not a proof.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.adversary.audit.events import Event, Objective, learn
+from incrowd.adversary.audit.intervals import at_least, at_most
+from incrowd.adversary.audit.outputs import Outputs, read
+from incrowd.adversary.audit.sampling import Runner, runner_of
+from incrowd.errors import InvalidInput
+
+LEAST_SAMPLES = 40
+PILOT = 0.2
+"""The share of the samples that a search over pairs may use up, all pairs together."""
+Verdict = Literal["violates", "consistent"]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """An event and how often it happened in the tested runs."""
+
+    event: str
+    likelier: Literal["x", "x'"]
+    """The data on which it was expected more often."""
+    hits: tuple[int, int]
+    """Runs of x and of x' in the event."""
+    runs: int
+    """Tested runs on either side."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Hits where the event is likelier, then where it is not."""
+        return self.hits if self.likelier == "x" else (self.hits[1], self.hits[0])
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found."""
+
+    epsilon: float
+    """The claimed epsilon."""
+    delta: float
+    """The claimed delta."""
+    bound: float
+    """What epsilon is at least, at that delta, with the stated confidence."""
+    estimate: float
+    """What the event's frequencies themselves say; no bound."""
+    tested: Tested
+    delta_interval: tuple[float, float]
+    """P(E) - e^epsilon P'(E) of the event that was learned for delta, with the stated confidence (by itself).
+    Its lower end is a lower bound on the delta that the mechanism has at the claimed epsilon."""
+    delta_tested: Tested
+    samples: int
+    """Runs on either neighbour, those for learning and testing; a search's pilot runs come on top."""
+    confidence: float
+    pair: tuple[Any, Any]
+    """The neighbours that were told apart."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the samples prove that the claim is false."""
+        return "violates" if self.bound > self.epsilon else "consistent"
+
+    @property
+    def closeness(self) -> float:
+        """The bound as a share of the claim; above 1 it violates."""
+        return self.bound / self.epsilon if self.epsilon else (math.inf if self.bound > 0 else 0.0)
+
+    @property
+    def event(self) -> str:
+        """The event that was tested, in words."""
+        return self.tested.event
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as plain values, without the data."""
+        told = asdict(self)
+        del told["pair"]
+        return {**told, "verdict": self.verdict, "closeness": self.closeness}
+
+    def __str__(self) -> str:
+        """The audit in two sentences."""
+        first, second = (hits / self.tested.runs for hits in self.tested.hits)
+        extra = f", delta {self.delta:g}" if self.delta else ""
+        return (
+            f"{self.verdict}: epsilon is at least {self.bound:.4g} (claimed: {self.epsilon:g}{extra}; "
+            f"{self.closeness:.0%} of it) with {self.confidence:.7g} confidence. In {first:.4%} of "
+            f"{self.tested.runs:,} runs on x and in {second:.4%} of those on x', {self.tested.event}."
+        )
+
+
+def audit(
+    mechanism: Any,
+    x: Any = None,
+    x_prime: Any = None,
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    samples: int = 20_000,
+    confidence: float = 0.999,
+    search: Iterable[tuple[Any, Any]] | None = None,
+) -> Audit:
+    """Run a mechanism `samples` times on either of two neighbouring data sets, and bound its epsilon below.
+
+    The mechanism is a callable of the data, one of ours (its `release` is called), a `Batch`, a command line
+    (a list of texts, or a `Command`) or an HTTP address (a text, or an `Endpoint`). Give x and x_prime, or in
+    their place `search`, pairs of neighbours of which the most telling one is audited (see `neighbours`).
+
+    >>> from incrowd.mechanisms import RandomizedResponse
+    >>> coin = RandomizedResponse.with_truth(0.75)
+    >>> found = audit(coin, True, False, epsilon=0.7)
+    >>> found.verdict, found.event in ("the output is at least 1", "the output is at most 0")
+    ('violates', True)
+    >>> audit(coin, True, False, epsilon=1.0987).verdict
+    'consistent'
+    """
+    run = runner_of(mechanism)
+    _check(epsilon, delta, samples, confidence)
+    error = 1 - confidence
+    objectives = [_epsilon_bound(delta, error), _delta_bound(epsilon, error)]
+    if search is not None:
+        if x is not None or x_prime is not None:
+            raise InvalidInput("Give an audit one pair, x and x_prime, or a search over pairs, not both.")
+        x, x_prime = _most_telling(run, list(search), objectives[0], samples)
+    elif x is None and x_prime is None:
+        raise InvalidInput("Give an audit two neighbouring data sets, x and x_prime, or a search over pairs.")
+    half = samples // 2
+    events = learn(run(x, half), run(x_prime, half), objectives)
+    tested = read(run(x, samples - half)), read(run(x_prime, samples - half))
+    first, second = (_test(event, *tested) for event in events)
+    hits, others = first.counts
+    bound = float(objectives[0](np.array([hits]), first.runs, np.array([others]), first.runs)[0])
+    return Audit(
+        epsilon=float(epsilon),
+        delta=float(delta),
+        bound=max(0.0, bound),
+        estimate=_estimate(first, delta),
+        tested=first,
+        delta_interval=_delta_interval(second, epsilon, error),
+        delta_tested=second,
+        samples=samples,
+        confidence=confidence,
+        pair=(x, x_prime),
+    )
+
+
+def _check(epsilon: float, delta: float, samples: int, confidence: float) -> None:
+    if not (epsilon >= 0 and math.isfinite(epsilon)):
+        raise InvalidInput(f"The claimed epsilon must be a number of 0 or more, not {epsilon}.")
+    if not 0 <= delta < 1:
+        raise InvalidInput(f"The claimed delta must be 0 or more and below 1, not {delta}.")
+    if not 0.5 <= confidence < 1:
+        raise InvalidInput(f"confidence must be at least 0.5 and below 1, not {confidence}.")
+    if isinstance(samples, bool) or not isinstance(samples, int) or samples < LEAST_SAMPLES:
+        raise InvalidInput(
+            f"samples must be a whole number of at least {LEAST_SAMPLES}; half are for learning an event."
+        )
+
+
+def _epsilon_bound(delta: float, error: float) -> Objective:
+    def worth(hits: Any, of: int, others: Any, of_others: int) -> NDArray[np.float64]:
+        low, high = at_least(hits, of, error / 2), at_most(others, of_others, error / 2)
+        return np.asarray(np.log(np.maximum(low - delta, 1e-300)) - np.log(high))
+
+    return worth
+
+
+def _delta_bound(epsilon: float, error: float) -> Objective:
+    factor = math.exp(min(epsilon, 700.0))
+
+    def worth(hits: Any, of: int, others: Any, of_others: int) -> NDArray[np.float64]:
+        low, high = at_least(hits, of, error / 4), at_most(others, of_others, error / 4)
+        return np.asarray(low - factor * high)
+
+    return worth
+
+
+def _delta_interval(tested: Tested, epsilon: float, error: float) -> tuple[float, float]:
+    """Both ends of P(E) - e^epsilon P'(E): four Clopper-Pearson bounds at a quarter of the error each."""
+    factor = math.exp(min(epsilon, 700.0))
+    hits, others = tested.counts
+    low = at_least(hits, tested.runs, error / 4) - factor * at_most(others, tested.runs, error / 4)
+    high = at_most(hits, tested.runs, error / 4) - factor * at_least(others, tested.runs, error / 4)
+    return max(0.0, float(low)), min(1.0, max(0.0, float(high)))
+
+
+def _estimate(tested: Tested, delta: float) -> float:
+    hits, others = (each / tested.runs for each in tested.counts)
+    if hits <= delta:
+        return 0.0
+    return max(0.0, math.log((hits - delta) / others)) if others else math.inf
+
+
+def _test(event: Event, x: Outputs, x_prime: Outputs) -> Tested:
+    hits = int(event.holds(x).sum()), int(event.holds(x_prime).sum())
+    return Tested(event.words, "x" if event.forward else "x'", hits, x.size)
+
+
+def _most_telling(
+    run: Runner, pairs: list[tuple[Any, Any]], objective: Objective, samples: int
+) -> tuple[Any, Any]:
+    """The pair whose event promises most on pilot runs, half of which the event was learned on."""
+    if not pairs:
+        raise InvalidInput("The search holds no pair of neighbours: give at least one.")
+    each = max(LEAST_SAMPLES, int(PILOT * samples) // len(pairs))
+
+    def promise(pair: tuple[Any, Any]) -> float:
+        found = [run(side, each) for side in pair]
+        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective])
+        tested = _test(event, *(read(outputs[each // 2 :]) for outputs in found))
+        hits, others = tested.counts
+        return float(objective(np.array([hits]), tested.runs, np.array([others]), tested.runs)[0])
+
+    return max(pairs, key=promise)

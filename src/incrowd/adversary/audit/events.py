@@ -1,0 +1,223 @@
+"""Learning an event that tells two data sets apart. It sees outputs of the learning half only.
+
+The outputs are split again: on one part scores are fitted (`features`), on the other the score, its threshold
+and the direction are chosen, by the very bound that the test will compute. Nothing here needs to be right for
+an audit to be valid, for the event is tested on outputs that were never seen here; it only needs to be good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.adversary.audit.features import (
+    Bins,
+    Cells,
+    Feature,
+    Score,
+    Value,
+    Weighted,
+    distinct_sorted,
+    features_of,
+    learn_bins,
+    learn_cells,
+    levels,
+    logistic,
+)
+from incrowd.adversary.audit.outputs import Outputs, read
+
+Floats = NDArray[np.float64]
+Objective = Callable[[Any, int, Any, int], Floats]
+"""What an event is worth: from (hits, of) where it should be likely, then where it should not."""
+THRESHOLDS = 200
+SIMPLER = 0.005
+"""How much better a score must be than a simpler one before it."""
+FITTED = 40_000
+"""Runs on either side that a logistic regression is fitted on."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A set of outputs: those whose score is at least (or at most) a threshold.
+
+    forward: whether it is likelier on x than on x'.
+    """
+
+    score: Score
+    threshold: float
+    above: bool
+    forward: bool
+
+    def holds(self, outputs: Outputs) -> NDArray[np.bool_]:
+        """Which outputs are in the event."""
+        scores = self.score.of(outputs)
+        return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
+
+    @property
+    def words(self) -> str:
+        """The event in words."""
+        side = "at least" if self.above else "at most"
+        if isinstance(self.score, Value):
+            return f"{self.score.name} is {side} {_brief(self.threshold)}"
+        if isinstance(self.score, Cells):
+            return _listed(self, self.score)
+        if isinstance(self.score, Bins):
+            return _ranges(self, self.score)
+        return f"{self.score.name} is {side} {self.threshold:.3g}"
+
+
+def _inside(event: Event, score: float) -> bool:
+    return score >= event.threshold if event.above else score <= event.threshold
+
+
+def _brief(number: float) -> str:
+    return f"{number:.6g}"
+
+
+def _join(parts: list[str], most: int = 4) -> str:
+    shown = parts[:most]
+    rest = len(parts) - len(shown)
+    if rest:
+        shown.append(f"one of {rest} more")
+    return " or ".join(shown)
+
+
+def _listed(event: Event, score: Cells) -> str:
+    inside = [key for key, each in score.scores.items() if _inside(event, each)]
+    if _inside(event, 0.0) or len(inside) > len(score.scores) / 2 > 8:
+        outside = [key for key in score.scores if key not in set(inside)]
+        return f"{score.feature.name} is not {_join([_key(each) for each in outside])}"
+    strength = sorted(inside, key=lambda key: -abs(score.scores[key]))
+    return f"{score.feature.name} is {_join([_key(each) for each in strength])}"
+
+
+def _key(key: Any) -> str:
+    text = key if isinstance(key, str) else repr(key)
+    return "empty" if text == "" else (text if len(text) <= 60 else text[:57] + "...")
+
+
+def _ranges(event: Event, score: Bins) -> str:
+    """Neighbouring bins of the event as ranges."""
+    ends = [*(_brief(each) for each in score.edges), ""]
+    parts: list[str] = []
+    inside = [_inside(event, float(each)) for each in score.scores[:-1]]
+    place = 0
+    while place < len(inside):
+        if not inside[place]:
+            place += 1
+            continue
+        last = place
+        while last + 1 < len(inside) and inside[last + 1]:
+            last += 1
+        if place == 0:
+            if not score.exact:
+                parts.append(f"below {ends[last]}" if ends[last] else "anything")
+            elif last:
+                parts.append(ends[0] if last == 1 else f"from {ends[0]} to {ends[last - 1]}")
+        elif score.exact:
+            low, high = ends[place - 1], ends[last - 1]
+            parts.append(low if low == high else f"from {low} to {high}")
+        elif last == len(inside) - 1:
+            parts.append(f"at least {ends[place - 1]}")
+        else:
+            parts.append(f"from {ends[place - 1]} to below {ends[last]}")
+        place = last + 1
+    if _inside(event, float(score.scores[-1])):
+        parts.append("missing")
+    return f"{score.feature.name} is {_join(parts) if parts else 'none that was seen'}"
+
+
+def learn(first: Any, second: Any, objectives: list[Objective]) -> list[Event]:
+    """For each objective, the best event found on these outputs of x and of x'."""
+    fits = [read(each[: len(each) // 2]) for each in (first, second)]
+    picks = [read(each[len(each) // 2 :]) for each in (first, second)]
+    scores = fit_scores(fits[0], fits[1])
+    valued = [(score, score.of(picks[0]), score.of(picks[1])) for score in scores]
+    return [_best(valued, objective) for objective in objectives]
+
+
+def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
+    """Scores from these outputs, simple ones first."""
+    merged = {**first.numbers, **second.numbers}
+    both = Outputs(
+        first.size + second.size,
+        {place: np.concatenate([first.number(place), second.number(place)]) for place in merged},
+        {**first.words, **second.words},
+        (),
+    )
+    listed = features_of(both)
+    plain: list[Score] = [Value(each) for each in listed if each.kind != "word"]
+    learned: list[Score] = []
+    for each in listed:
+        found = learn_cells(each, first, second) if each.kind == "word" else learn_bins(each, first, second)
+        if found is not None:
+            learned.append(found)
+    whole = None
+    if len(both.numbers) != 1 or both.words or "" not in both.numbers:
+        whole = learn_cells(Feature("whole"), first, second)
+    sums: list[Score] = []
+    places = [score for score in learned if _kind(score) in ("value", "word")]
+    if len(places) > 1:
+        sums.append(Weighted(places, [1.0] * len(places), "naive Bayes"))
+    if len(learned) > 1:
+        columns = [
+            np.column_stack([score.of(each) for score in learned])
+            for each in (_head(first, FITTED), _head(second, FITTED))
+        ]
+        labels = np.concatenate([np.ones(len(columns[0])), np.zeros(len(columns[1]))])
+        weights = logistic(np.concatenate(columns), labels)
+        sums.append(Weighted(learned, weights.tolist(), "logistic"))
+    return [*plain, *learned, *([whole] if whole else []), *sums]
+
+
+def _kind(score: Score) -> str:
+    return score.feature.kind if isinstance(score, Bins | Cells) else ""
+
+
+def _head(outputs: Outputs, most: int) -> Outputs:
+    if outputs.size <= most:
+        return outputs
+    numbers = {place: each[:most] for place, each in outputs.numbers.items()}
+    words = {place: each[:most] for place, each in outputs.words.items()}
+    return Outputs(most, numbers, words, outputs.whole[:most])
+
+
+def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective) -> Event:
+    """The score, threshold and direction of the highest objective; a nearly as good simpler one is kept."""
+    best: Event | None = None
+    worth = -np.inf
+    for score, one, other in valued:
+        kept = [np.sort(each[~np.isnan(each)]) for each in (one, other)]
+        at = _thresholds(np.concatenate([one, other]))
+        for above in (True, False):
+            hits = [_count(each, at, above) for each in kept]
+            for forward in (True, False):
+                likely, seldom = (0, 1) if forward else (1, 0)
+                sizes = (len(one), len(other))
+                found = objective(hits[likely], sizes[likely], hits[seldom], sizes[seldom])
+                place = int(np.argmax(found))
+                value = float(found[place])
+                if best is None or value > worth + SIMPLER * abs(worth):
+                    best, worth = Event(score, float(at[place]), above, forward), value
+    assert best is not None
+    return best
+
+
+def _thresholds(values: Floats) -> Floats:
+    clean = distinct_sorted(values)
+    if clean.size == 0:
+        return np.zeros(1)
+    distinct = np.unique(clean)
+    if len(distinct) <= THRESHOLDS:
+        return distinct
+    return np.unique(np.quantile(clean, levels(THRESHOLDS), method="nearest"))
+
+
+def _count(values: Floats, at: Floats, above: bool) -> NDArray[np.int64]:
+    if above:
+        return np.asarray(len(values) - np.searchsorted(values, at, side="left"))
+    return np.asarray(np.searchsorted(values, at, side="right"))
