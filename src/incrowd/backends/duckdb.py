@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import re
 import secrets
 import threading
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,7 @@ from incrowd.errors import BackendError, CatalogError
 _TYPES = {
     "integer": "BIGINT",
     "float": "DOUBLE",
-    "decimal": "DECIMAL(38,9)",
+    "decimal": "DOUBLE",
     "text": "VARCHAR",
     "boolean": "BOOLEAN",
     "date": "DATE",
@@ -46,6 +47,10 @@ def _text(value: str) -> str:
 def _cast(column: str, engine_type: str, kind: str) -> str:
     """A source's column in the catalog's type; NULL where a value does not fit."""
     source = _quoted(column)
+    wide = re.match(r"DECIMAL\((\d+),", engine_type)
+    if wide and int(wide[1]) > 15 and kind in ("float", "decimal"):
+        # Beyond 15 digits the engine's own conversion rounds twice; by way of text it rounds once.
+        source = f"CAST({source} AS VARCHAR)"
     if kind == "timestamp" and ("WITH TIME ZONE" in engine_type or engine_type.startswith("TIMESTAMPTZ")):
         source = f"({source} AT TIME ZONE 'UTC')"
     if engine_type == "VARCHAR" and kind != "text":

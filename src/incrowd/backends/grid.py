@@ -45,13 +45,14 @@ def steps_of(measure: Measure, exponent: int) -> str:
     """The measure's value on one row, in steps of 2^exponent; NULL where it is not there.
 
     Rounding to the nearest step moves no value past the clamped ends rounded up: floating-point subtraction,
-    scaling by a power of two and FLOOR are monotone.
+    scaling by a power of two and FLOOR are monotone. Half a step is added before scaling, so that no value
+    vanishes below float64, where some engines raise; scaling is exact, so the order makes no difference.
     """
     assert measure.value is not None
     value = measure.value.sql(DIALECT)
     centre = "" if measure.centre == 0 else f" - {_real(measure.centre)}"
-    scale = _real(math.ldexp(1.0, -exponent))
-    inside = f"CAST(FLOOR((({value}){centre}) * {scale} + {_real(0.5)}) AS BIGINT)"
+    scale, half = (_real(math.ldexp(part, power)) for part, power in ((1.0, -exponent), (0.5, exponent)))
+    inside = f"CAST(FLOOR((({value}){centre} + {half}) * {scale}) AS BIGINT)"
     low, high = measure.low, measure.high
     if measure.level == "pair":
         # The pair's sum is what is bounded; a row only has to fit into the integer.
@@ -76,7 +77,9 @@ def cell_of(measure: Measure) -> str:
     value = f"({measure.value.sql(DIALECT)})"
     width = (measure.high - measure.low) / measure.buckets
     low, high, last = _real(measure.low), _real(measure.high), integer(measure.buckets - 1)
-    inside = f"LEAST(CAST(FLOOR(({value} - {low}) / {_real(width)}) AS BIGINT), {last})"
+    # One cell is added before the division and taken off again, so that nothing vanishes below float64.
+    cells = f"CAST(FLOOR(({value} - {low} + {_real(width)}) / {_real(width)}) AS BIGINT) - {integer(1)}"
+    inside = f"LEAST({cells}, {last})"
     cell = (
         f"CASE WHEN {value} < {low} THEN {integer(0)} WHEN {value} < {high} THEN {inside} "
         f"WHEN {value} <= CAST('Infinity' AS DOUBLE) THEN {last} END"

@@ -16,6 +16,7 @@ rows, so that a heavy unit's sum and count shrink alike and the ratio stays an a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,8 +25,8 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import condition, total
-from incrowd.query.per_unit import clamped
-from incrowd.query.plan import MOST_BOUND, Aggregate, Level, Measure
+from incrowd.query.per_unit import check_bounds, clamped
+from incrowd.query.plan import Aggregate, Level, Measure
 from incrowd.query.ranks import cells_of, note_of, ranks_of
 from incrowd.query.relations import Sources
 from incrowd.query.sql import DIALECT, NAMED
@@ -73,9 +74,18 @@ class _Value:
 
     @property
     def shifted(self) -> exp.Expr:
-        """The clamped value less the centre of its bounds."""
+        """The clamped value less the centre of its bounds, and zero where its square would vanish.
+
+        Adding and subtracting 2^-60 of the span leaves multiples of 2^-112 of it, and moves what is larger
+        by a rounding at most: squares and products then stay inside float64, as some engines demand.
+        """
         inside = clamped(self.typed.but(low=self.low, high=self.high))
-        return exp.paren(exp.Sub(this=exp.paren(inside), expression=double(self.centre)))
+        less = exp.paren(exp.Sub(this=exp.paren(inside), expression=double(self.centre)))
+        if self.low == self.high:
+            return less
+        grain = math.ldexp(1.0, math.frexp(self.high - self.low)[1] - 60)
+        more = exp.paren(exp.Add(this=less, expression=double(grain)))
+        return exp.paren(exp.Sub(this=more, expression=double(grain)))
 
 
 @dataclass
@@ -327,8 +337,7 @@ class Aggregates:
                 f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and "
                 "GREATEST around it."
             )
-        if max(abs(low), abs(high)) > MOST_BOUND:
-            raise QueryError(f"The bounds of {said(node)} are too wide for {function}; narrow them.")
+        check_bounds(low, high, said(node), function)
         there: exp.Expr | None = None
         if typed.nullable or typed.kind == "float":
             # NaN is no number: it is left out, like NULL. Engines order it above infinity.

@@ -11,37 +11,53 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.typed import NUMBERS, TIMES, Kind, Typed
+from incrowd.query.grammar import from_text
+from incrowd.query.typed import NUMBERS, TIMES, Kind, Typed, double, guarded
 
 
 def as_float(typed: Typed, where: str) -> Typed:
     """A number as float64, so that arithmetic overflows to infinity and never to an error."""
     if typed.kind == "null":
-        return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float")
+        return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float", size=0)
     if typed.kind == "boolean":
         whole = None if typed.values is None else tuple(int(each) for each in typed.values)
-        return typed.but(
-            sql=exp.cast(exp.paren(typed.sql), "DOUBLE"), kind="integer", low=0.0, high=1.0, values=whole
-        )
+        cases = [
+            exp.If(this=exp.paren(typed.sql.copy()), true=double(1.0)),
+            exp.If(this=exp.Not(this=exp.paren(typed.sql.copy())), true=double(0.0)),
+        ]
+        sql = exp.cast(exp.Case(ifs=cases), "DOUBLE")
+        return typed.but(sql=sql, kind="integer", low=0.0, high=1.0, values=whole, size=1)
     if typed.kind not in NUMBERS:
         raise QueryError(f"{where} needs numbers, but {typed.said} is of type {typed.kind}.")
     if isinstance(typed.sql, exp.Cast) and typed.sql.to.this == exp.DataType.Type.DOUBLE:
         return typed
-    return typed.but(sql=exp.cast(typed.sql, "DOUBLE"))
+    return typed.but(sql=exp.cast(typed.sql, "DOUBLE"), integral=False)
+
+
+def in_calendar(typed: Typed, first: str = "0001-01-01", last: str = "9999-12-31") -> Typed:
+    """A date or timestamp between two days; NULL elsewhere. The calendars of engines end at different days,
+    where casts raise; and Python's, which answers are read with, ends here.
+    """
+    ends = (exp.cast(exp.Literal.string(day), typed.kind.upper()) for day in (first, last))
+    after, before = (
+        test(this=typed.sql.copy(), expression=end)
+        for test, end in zip((exp.GTE, exp.LTE), ends, strict=True)
+    )
+    return typed.but(sql=guarded(exp.And(this=after, expression=before), typed.sql), nullable=True)
 
 
 def as_timestamp(typed: Typed) -> Typed:
-    """A date or timestamp as a timestamp; NULL where it leaves the calendar of timestamps."""
+    """A date or timestamp as a timestamp; NULL where a date leaves the calendar."""
     if typed.kind == "timestamp":
         return typed
-    sql = exp.TryCast(this=typed.sql, to=exp.DataType.build("TIMESTAMP"))
-    return typed.but(sql=sql, kind="timestamp", values=None)
+    sql = exp.cast(in_calendar(typed).sql, "TIMESTAMP")
+    return typed.but(sql=sql, kind="timestamp", values=None, nullable=True)
 
 
 def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
     """Two sides of a comparison in one kind; text beside a date is read as a date where it is one."""
     kinds = {left.kind, right.kind}
-    if kinds == {"float"}:
+    if kinds == {"float"} or (kinds == {"integer"} and left.integral != right.integral):
         # Declared decimals and floats are one kind here, and two types in the engine.
         return as_float(left, where), as_float(right, where)
     if "null" in kinds or len(kinds) == 1:
@@ -54,8 +70,7 @@ def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
         if one.kind == "text" and isinstance(one.sql, exp.Literal) and other.kind in TIMES:
             short = other.kind == "date" and len(one.sql.name) <= 10
             target: Kind = "date" if short else "timestamp"
-            sql = exp.TryCast(this=one.sql, to=exp.DataType.build(target.upper()))
-            read = one.but(sql=sql, kind=target, values=None, nullable=True)
+            read = one.but(sql=from_text(one.sql, target), kind=target, values=None, nullable=True)
             fixed = other if short else as_timestamp(other)
             return (fixed, read) if flip else (read, fixed)
     raise QueryError(
@@ -89,4 +104,6 @@ def unite(parts: list[Typed], where: str) -> tuple[Typed, list[exp.Expr]]:
     highs = [each.high for each in known if each.high is not None]
     low = min(lows) if len(lows) == len(known) else None
     high = max(highs) if len(highs) == len(known) else None
-    return Typed(sqls[0], kind, low, high, any(each.nullable for each in parts), values), sqls
+    nullable = any(each.nullable for each in parts)
+    size = max(each.size for each in known)
+    return Typed(sqls[0], kind, low, high, nullable, values, size=size), sqls

@@ -1,10 +1,10 @@
 """Row expressions in total form: whatever the data holds, no expression of a bounded plan can raise.
 
-An error that depends on a row is a leak, so every construct is on a list with its never-raising version:
-casts become TRY_CAST, divisions by zero NULL, numbers are computed in float64 (which overflows to infinity,
-not to an error), logarithms and roots of wrong arguments NULL. What is not on the list is refused, and so is
-anything the parser attached to a listed construct that is not understood. The same walk derives kind, range
-and possible values (`Typed`).
+An error that depends on a row is a leak, so every construct is on a list with its never-raising version: a
+cast that fails is NULL, and so is a division by zero, or a logarithm or root of a wrong argument; numbers are
+computed in float64 and kept where no engine overflows (`magnitude`). What is not on the list is refused, and
+so is anything the parser attached to a listed construct that is not understood. The same walk derives kind,
+range and possible values (`Typed`).
 
 Everything here is a function of one row (and of public tables), so it moves no more than that row's unit.
 """
@@ -13,27 +13,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from sqlglot import exp
 
 from incrowd.errors import QueryError
+from incrowd.query import casts
 from incrowd.query.combining import as_float, comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
+from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
 from incrowd.query.sql import number
-from incrowd.query.typed import NUMBERS, Kind, Lookup, Typed, double, said
+from incrowd.query.typed import Kind, Lookup, Typed, double, said
 
 LISTED = "incrowd_listed"
 """Metadata of x IN (SELECT ...): the checked sub-query over public tables, and the facts of its column."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
 _Type = exp.DataType.Type
-_CASTS: dict[object, tuple[Kind, str]] = {
-    **dict.fromkeys((_Type.INT, _Type.BIGINT, _Type.SMALLINT, _Type.TINYINT), ("integer", "BIGINT")),
-    **dict.fromkeys((_Type.DOUBLE, _Type.FLOAT), ("float", "DOUBLE")),
-    **dict.fromkeys((_Type.TEXT, _Type.VARCHAR), ("text", "TEXT")),
-    **dict.fromkeys((_Type.TIMESTAMP, _Type.TIMESTAMPNTZ), ("timestamp", "TIMESTAMP")),
-    _Type.BOOLEAN: ("boolean", "BOOLEAN"),
-    _Type.DATE: ("date", "DATE"),
+_CASTS: dict[object, Kind] = {
+    **dict.fromkeys((_Type.INT, _Type.BIGINT, _Type.SMALLINT, _Type.TINYINT), "integer"),
+    **dict.fromkeys((_Type.DOUBLE, _Type.FLOAT), "float"),
+    **dict.fromkeys((_Type.TEXT, _Type.VARCHAR), "text"),
+    **dict.fromkeys((_Type.TIMESTAMP, _Type.TIMESTAMPNTZ), "timestamp"),
+    _Type.BOOLEAN: "boolean",
+    _Type.DATE: "date",
 }
 # What the parser attaches to nodes without changing what they mean over one row.
 _HARMLESS = {
@@ -116,8 +117,8 @@ def _literal(node: exp.Expr, lookup: Lookup) -> Typed:
         return Typed(node.copy(), "text", nullable=False, values=(node.name,))
     text = node.sql().replace("(", "").replace(")", "").replace(" ", "")
     if text.lstrip("-").isdigit() and abs(int(text)) < 2**63:
-        return Typed(node.copy(), "integer", value, value, False, (int(text),))
-    return Typed(double(value), "float", value, value, False, (value,))
+        return Typed(node.copy(), "integer", value, value, False, (int(text),), integral=True, size=64)
+    return Typed(double(value), "float", value, value, False, (value,), size=size_of(value))
 
 
 def _neg(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -126,7 +127,7 @@ def _neg(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = as_float(total(node.this, lookup), "-")
     low = None if inner.high is None else -inner.high
     high = None if inner.low is None else -inner.low
-    return Typed(exp.Neg(this=exp.paren(inner.sql)), inner.kind, low, high, inner.nullable)
+    return Typed(exp.Neg(this=exp.paren(inner.sql)), inner.kind, low, high, inner.nullable, size=inner.size)
 
 
 def _null(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -164,12 +165,13 @@ def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
     symbol, operation = _OPERATIONS[type(node)]
     left = as_float(total(node.this, lookup), symbol)
     right = as_float(total(node.expression, lookup), symbol)
+    left, right, size = (multiplied if symbol == "*" else added)(left, right)
     low, high = _interval(operation, left, right)
     if symbol == "*" and low is not None and left.sql == right.sql:
         low = max(low, 0.0)
     kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
     sql = type(node)(this=left.sql, expression=right.sql)
-    return Typed(sql, kind, low, high, left.nullable or right.nullable)
+    return Typed(sql, kind, low, high, left.nullable or right.nullable, size=size)
 
 
 def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -178,6 +180,7 @@ def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
     right = as_float(total(node.expression, lookup), "/")
     if whole and not left.kind == right.kind == "integer":
         raise QueryError(f"{said(node)} needs whole numbers; use FLOOR(a / b).")
+    left, right, size = multiplied(left, right)
     sql: exp.Expr = exp.Div(
         this=left.sql, expression=exp.Nullif(this=right.sql, expression=double(0.0)), typed=False, safe=False
     )
@@ -187,15 +190,21 @@ def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
         sql = exp.Trunc(this=sql)
         low, high = (None if each is None else math.trunc(each) for each in (low, high))
     kind: Kind = "integer" if whole else "float"
-    return Typed(sql, kind, low, high, not apart or left.nullable or right.nullable)
+    return Typed(sql, kind, low, high, not apart or left.nullable or right.nullable, size=size)
 
 
 def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
     left = as_float(total(node.this, lookup), "%")
     right = as_float(total(node.expression, lookup), "%")
+    if left.size + 2 * right.size > LARGEST:
+        left, right = tame(left), tame(right)
+    size = left.size + 2 * right.size + 53
     # a - b * trunc(a / b): the remainder without an engine's own modulo, which may raise on zero.
     quotient = exp.Div(
-        this=left.sql.copy(), expression=exp.Nullif(this=right.sql.copy(), expression=double(0.0))
+        this=left.sql.copy(),
+        expression=exp.Nullif(this=right.sql.copy(), expression=double(0.0)),
+        typed=False,
+        safe=False,
     )
     sql = exp.Sub(this=left.sql, expression=exp.Mul(this=right.sql, expression=exp.Trunc(this=quotient)))
     kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
@@ -211,7 +220,8 @@ def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
         # Few remainders are a public domain; they are sure where float64 holds the operands exactly.
         small = left.bounded and max(abs(left.low or 0), abs(left.high or 0)) < 2**53
         values = tuple(range(int(low), int(high) + 1)) if small else None
-    return Typed(exp.paren(sql), kind, low, high, not apart or left.nullable or right.nullable, values)
+    nullable = not apart or left.nullable or right.nullable
+    return Typed(exp.paren(sql), kind, low, high, nullable, values, size=size)
 
 
 def _compare(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -307,7 +317,11 @@ def _like(node: exp.Expr, lookup: Lookup) -> Typed:
         raise QueryError(f"{said(node)} needs text on the left and a constant pattern on the right.")
     if "\\" in pattern.sql.name:
         raise QueryError("A LIKE pattern must not hold a backslash; engines read it differently.")
-    return truth(type(node)(this=exp.paren(subject.sql), expression=pattern.sql), subject)
+    if isinstance(node, exp.ILike):
+        # Engines fold case by rules of their own here, but LOWER is one for all of them.
+        lower = exp.Lower(this=subject.sql)
+        return truth(exp.Like(this=lower, expression=exp.Lower(this=pattern.sql)), subject)
+    return truth(exp.Like(this=exp.paren(subject.sql), expression=pattern.sql), subject)
 
 
 def _case(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -342,17 +356,7 @@ def _cast(node: exp.Expr, lookup: Lookup) -> Typed:
             f"CAST to {to.sql()} is not possible here; use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP "
             "(and ROUND for decimals)."
         )
-    kind, name = target
-    keeps = inner.kind in NUMBERS | {"boolean"} and kind in NUMBERS
-    sql = exp.TryCast(this=inner.sql, to=exp.DataType.build(name))
-    low, high = (inner.low, inner.high) if keeps else (None, None)
-    if keeps and kind == "integer" and inner.kind == "float" and low is not None and high is not None:
-        low, high = math.floor(low), math.ceil(high)
-    sure = (keeps and kind == "float") or kind == "text" or kind == inner.kind
-    values: tuple[Any, ...] | None = None
-    if kind == inner.kind:
-        low, high, values = inner.low, inner.high, inner.values
-    return Typed(sql, kind, low, high, inner.nullable or not sure, values)
+    return casts.cast(inner, target)
 
 
 _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Lookup], Typed]] = {

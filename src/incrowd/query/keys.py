@@ -15,7 +15,8 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.combining import as_float
+from incrowd.query.casts import as_whole
+from incrowd.query.combining import as_float, in_calendar
 from incrowd.query.expressions import total
 from incrowd.query.plan import Key
 from incrowd.query.relations import Relation, Sources
@@ -110,14 +111,11 @@ def _own_columns(node: exp.Expr) -> list[exp.Column]:
 def _as_key(typed: Typed) -> exp.Expr:
     """A key in its kind's own type: whole numbers as such (they are computed in float64), one zero of two."""
     if typed.kind == "integer":
-        return exp.TryCast(this=typed.sql, to=exp.DataType.build("BIGINT"))
+        return as_whole(typed)
     if typed.kind == "float":
         return exp.Add(this=as_float(typed, "GROUP BY").sql, expression=literal(0.0))
     if typed.kind in TIMES:
-        # Python's calendar, which answers are read with, ends there; so do the guards of every date function.
-        ends = [exp.cast(exp.Literal.string(day), typed.kind.upper()) for day in ("0001-01-01", "9999-12-31")]
-        inside = exp.Between(this=typed.sql, low=ends[0], high=ends[1])
-        return exp.Case(ifs=[exp.If(this=inside, true=typed.sql.copy())])
+        return in_calendar(typed).sql
     return typed.sql
 
 
@@ -140,7 +138,7 @@ def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
         return places.get((part.table, part.name), part) if isinstance(part, exp.Column) else part
 
     again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
-    cast = exp.TryCast(this=again, to=exp.DataType.build(SQL_TYPES[typed.kind]))
+    cast = exp.cast(again, SQL_TYPES[typed.kind])
     return listed.select(exp.alias_(cast, "v")).distinct().sql(DIALECT)
 
 
@@ -165,7 +163,7 @@ def _column_values(field: Field) -> exp.Query:
         return _values(enumerated(field) or (), field.nullable, field.kind)
     table, _, column = field.domain.partition(".")
     looked_up = exp.column(column, quoted=True)
-    cast = exp.TryCast(this=looked_up, to=exp.DataType.build(SQL_TYPES[field.kind]))
+    cast = exp.cast(looked_up, SQL_TYPES[field.kind])
     there = exp.Not(this=exp.Is(this=looked_up.copy(), expression=exp.null()))
     scan = exp.Table(this=exp.to_identifier(table, quoted=True))
     listed = exp.select(exp.alias_(cast, "v")).from_(scan).where(there).distinct()

@@ -138,13 +138,18 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
     if node.args.get("expressions"):
         raise QueryError(f"{said(node)} takes one column here.")
     if isinstance(node, exp.Count):
-        return Typed(_count(node, lookup, chosen), "integer", 0, None, False)
+        return Typed(_count(node, lookup, chosen), "integer", 0, None, False, integral=True, size=64)
     if isinstance(node, exp.CountIf):
         counted = condition(node.this, lookup, "COUNT_IF").sql
         ones = exp.Case(ifs=[exp.If(this=counted, true=exp.Literal.number("1"))])
-        return Typed(exp.Count(this=chosen(ones)), "integer", 0, None, False)
+        return Typed(exp.Count(this=chosen(ones)), "integer", 0, None, False, integral=True, size=64)
     if isinstance(node, exp.Min | exp.Max):
         value = total(node.this, lookup)
+        if value.kind == "boolean":
+            # Not every engine orders truth values; numbers they all do.
+            least = type(node)(this=chosen(as_float(value, "MIN").sql))
+            truth = exp.NEQ(this=exp.paren(least), expression=double(0.0))
+            return value.but(sql=exp.paren(truth), nullable=True, values=None, said="")
         sql: exp.Expr = type(node)(this=chosen(value.sql))
         if value.kind == "float":
             # Zero has two signs, and which one an engine meets first depends on other rows: 0.0 + -0.0 is
@@ -182,21 +187,45 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
             "LEAST and GREATEST around it."
         )
     limit = max(abs(value.low), abs(value.high), 1e-300)
-    if limit > MOST_BOUND:
-        raise QueryError(f"The bounds of {said(node.this)} are too wide to be summed; narrow them.")
+    check_bounds(value.low, value.high, said(node.this), name)
     exponent = _SUM_BITS - math.ceil(math.log2(limit))
     if value.kind == "integer" and (exponent > 0 or limit <= _EXACT):
         exponent = 0
-    scaled = exp.Mul(this=exp.paren(clamped(value)), expression=double(math.ldexp(1.0, min(exponent, 900))))
-    steps = exp.cast(exp.Floor(this=exp.Add(this=scaled, expression=double(0.5))), "BIGINT")
-    summed = exp.cast(exp.Sum(this=chosen(steps)), "DOUBLE")
-    sql: exp.Expr = exp.Mul(this=summed, expression=double(math.ldexp(1.0, -min(exponent, 900))))
+    # Half a step is added before scaling: then nothing can vanish below float64.
+    shifted = exp.Add(this=exp.paren(clamped(value)), expression=double(math.ldexp(0.5, -exponent)))
+    scaled = exp.Mul(this=exp.paren(shifted), expression=double(math.ldexp(1.0, exponent)))
+    steps = exp.cast(exp.Floor(this=scaled), "BIGINT")
+    summed = exp.cast(_clamped_sum(chosen(steps)), "DOUBLE")
+    sql: exp.Expr = exp.Mul(this=summed, expression=double(math.ldexp(1.0, -exponent)))
     if isinstance(node, exp.Sum):
-        return Typed(exp.paren(sql), value.kind, None, None, True)
+        return Typed(exp.paren(sql), value.kind, None, None, True, size=320)
     counted = exp.cast(exp.Count(this=chosen(steps.copy())), "DOUBLE")
     divisor = exp.Nullif(this=counted, expression=double(0.0))
     sql = exp.Div(this=exp.paren(sql), expression=divisor, typed=False, safe=False)
-    return Typed(exp.paren(sql), "float", value.low, value.high, True)
+    return Typed(exp.paren(sql), "float", value.low, value.high, True, size=400)
+
+
+def _clamped_sum(steps: exp.Expr) -> exp.Expr:
+    """A sum of 64-bit integers, kept to 62 bits: engines turn wider integers into floats in different ways.
+
+    No unit comes near: its rows have at most 2^53 steps each.
+    """
+    summed = exp.Sum(this=steps)
+    ends = [exp.cast(exp.Literal.string(str(sign * 2**61)), "INT128") for sign in (-1, 1)]
+    cases = [
+        exp.If(this=test(this=summed.copy(), expression=end), true=end.copy())
+        for test, end in zip((exp.LT, exp.GT), ends, strict=True)
+    ]
+    return exp.cast(exp.Case(ifs=cases, default=summed), "BIGINT")
+
+
+def check_bounds(low: float, high: float, what: str, function: str) -> None:
+    """Refuse bounds whose squares would leave float64, or vanish below it."""
+    most = max(abs(low), abs(high))
+    if most > MOST_BOUND:
+        raise QueryError(f"The bounds of {what} are too wide for {function}; narrow them.")
+    if 0 < most < 1 / MOST_BOUND:
+        raise QueryError(f"The bounds of {what} are too close to zero for {function}; ask in a smaller unit.")
 
 
 def clamped(value: Typed) -> exp.Expr:

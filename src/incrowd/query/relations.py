@@ -340,7 +340,9 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
     limits = None
     if typed.kind == "integer" and typed.low is not None and typed.high is not None:
         limits = (int(typed.low), int(typed.high))
-    return Field(typed.kind, typed.low, typed.high, typed.nullable, typed.values, None, name, None, limits)
+    facts = (typed.low, typed.high, typed.nullable, typed.values)
+    made = Field(typed.kind, *facts, None, name, None, limits)
+    return replace(made, floating=typed.kind == "integer" and not typed.integral, size=typed.size)
 
 
 _REFUSED = {

@@ -31,6 +31,8 @@ SQL_TYPES: Mapping[str, str] = {
     "timestamp": "TIMESTAMP",
     "null": "TEXT",
 }
+LARGE = 1074
+"""The size of a float of which nothing is known (`magnitude`): no float64 is larger, or closer to zero."""
 ENUMERABLE = 10_000
 """The most values that bounds may span for their column to have a public domain by counting through them."""
 
@@ -53,6 +55,10 @@ class Field:
     """The declared bounds as values of the column's own type (dates stay dates)."""
     unit: UnitPart = ""
     """Whether it identifies the protected unit, or the partition within which it does."""
+    floating: bool = False
+    """Whether whole numbers are held in float64, as computed ones are."""
+    size: int | None = None
+    """Its size as a number (`magnitude`), where a sub-query computes it."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,10 @@ class Typed:
     values: tuple[Any, ...] | None = None
     said: str = ""
     """The expression as the user wrote it, for messages."""
+    integral: bool = False
+    """Whether the engine holds it as a 64-bit integer; whole numbers are else computed in float64."""
+    size: int = LARGE
+    """How large, and how close to zero, a number can be (`magnitude`)."""
 
     @property
     def bounded(self) -> bool:
@@ -170,6 +180,11 @@ def double(value: float) -> exp.Expr:
     return exp.cast(exp.Literal.string(text), "DOUBLE")
 
 
+def guarded(test: exp.Expr, sql: exp.Expr) -> exp.Expr:
+    """The expression where the test holds, NULL elsewhere."""
+    return exp.Case(ifs=[exp.If(this=test, true=sql)])
+
+
 def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
     """How column references resolve: alias and name to the field's facts."""
 
@@ -180,6 +195,9 @@ def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
                 f"{node.name} belongs to another SELECT; a sub-query cannot look at the rows around it, "
                 "join it instead."
             )
-        return Typed(node.copy(), field.kind, field.low, field.high, field.nullable, enumerated(field))
+        integral = field.kind == "integer" and not field.floating
+        size = field.size if field.size is not None else 64 if integral else LARGE
+        facts = (field.low, field.high, field.nullable, enumerated(field))
+        return Typed(node.copy(), field.kind, *facts, integral=integral, size=size)
 
     return find

@@ -36,7 +36,7 @@ def _extremum(node: exp.Expr, arguments: list[Typed]) -> Typed:
     kind: Kind = "integer" if all(each.kind == "integer" for each in numbers) else "float"
     rest = [each.sql for each in numbers[1:]]
     sql = type(node)(this=numbers[0].sql, expressions=rest, ignore_nulls=True)
-    return Typed(sql, kind, low, high, nullable)
+    return Typed(sql, kind, low, high, nullable, size=max(each.size for each in numbers))
 
 
 def _coalesce(node: exp.Expr, arguments: list[Typed]) -> Typed:

@@ -8,8 +8,12 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.functions.signature import Function, as_number, guarded, name_of, one, whole_constant
-from incrowd.query.typed import Typed, double
+from incrowd.query.functions.signature import Function, as_number, name_of, one, whole_constant
+from incrowd.query.magnitude import LARGEST, multiplied, rounded, tame
+from incrowd.query.typed import Kind, Typed, double, guarded
+
+_LARGEST_EXP = 600.0
+"""EXP is NULL from here on: its result is larger than any bound."""
 
 
 def _map(value: float | None, function: Callable[[float], float]) -> float | None:
@@ -20,14 +24,28 @@ def _rounding(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_number(node, arguments[0])
     if isinstance(node, exp.Round) and len(arguments) == 2:
         digits = max(-18, min(18, whole_constant(node, arguments[1], "The number of digits")))
-        places = exp.Literal.number(str(abs(digits)))
-        sql: exp.Expr = exp.Round(this=value.sql, decimals=exp.Neg(this=places) if digits < 0 else places)
-        slack = 10.0**-digits
-        low, high = _map(value.low, lambda v: v - slack), _map(value.high, lambda v: v + slack)
-        return Typed(sql, "float" if digits > 0 else "integer", low, high, value.nullable)
+        return _rounded_at(value, digits)
     one(node, arguments)
     low, high = _map(value.low, math.floor), _map(value.high, math.ceil)
-    return Typed(type(node)(this=value.sql), "integer", low, high, value.nullable)
+    return Typed(type(node)(this=value.sql), "integer", low, high, value.nullable, size=value.size)
+
+
+def _rounded_at(value: Typed, digits: int) -> Typed:
+    """Rounded to a decimal place: scaled, rounded to a whole number (halves away from zero), scaled back."""
+    power = Typed(double(10.0 ** abs(digits)), "float", size=60)
+    value, power, size = multiplied(value, power)
+    there, back = (exp.Mul, exp.Div) if digits >= 0 else (exp.Div, exp.Mul)
+    scaled = _scaled(there, exp.paren(value.sql), power)
+    sql = exp.paren(_scaled(back, exp.Round(this=scaled), power))
+    slack = 10.0**-digits
+    low, high = _map(value.low, lambda v: v - slack), _map(value.high, lambda v: v + slack)
+    kind: Kind = "float" if digits > 0 else "integer"
+    return Typed(sql, kind, low, high, value.nullable, size=size + power.size)
+
+
+def _scaled(operation: type[exp.Expr], sql: exp.Expr, power: Typed) -> exp.Expr:
+    flags = {"typed": False, "safe": False} if operation is exp.Div else {}
+    return operation(this=sql, expression=power.sql.copy(), **flags)
 
 
 def _abs(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -36,7 +54,7 @@ def _abs(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if value.low is not None and value.high is not None:
         ends = sorted((abs(value.low), abs(value.high)))
         low, high = (0.0 if value.low <= 0 <= value.high else ends[0]), ends[1]
-    return Typed(exp.Abs(this=value.sql), value.kind, low, high, value.nullable)
+    return Typed(exp.Abs(this=value.sql), value.kind, low, high, value.nullable, size=value.size)
 
 
 def _sign(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -49,7 +67,7 @@ def _sign(node: exp.Expr, arguments: list[Typed]) -> Typed:
     )
     # The last test is against infinity: NaN, which engines order above it, has no sign.
     sql.args["ifs"][2].this.set("expression", double(math.inf))
-    return Typed(sql, "integer", -1, 1, value.nullable or value.kind == "float", (-1, 0, 1))
+    return Typed(sql, "integer", -1, 1, value.nullable or value.kind == "float", (-1, 0, 1), size=1)
 
 
 def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -61,9 +79,9 @@ def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
     test = (exp.GTE if root else exp.GT)(this=value.sql.copy(), expression=double(0.0))
     function: Callable[[float], float] = math.sqrt if root else math.log
     divisor = 1.0
-    inner: exp.Expr = exp.Sqrt(this=value.sql) if root else exp.Ln(this=value.sql)
+    inner: exp.Expr = exp.Sqrt(this=value.sql) if root else rounded(exp.Ln(this=value.sql))
     if isinstance(node, exp.Log):
-        # One argument is base 10 in SQL; the natural logarithm is the one that every engine computes alike.
+        # One argument is base 10 in SQL; the natural logarithm is the one that every engine has.
         base = 10.0 if len(arguments) == 1 else arguments[0].constant or 0.0
         if base <= 0 or base == 1:
             raise QueryError("The base of LOG must be a positive constant other than 1.")
@@ -73,17 +91,23 @@ def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
     sure = value.low is not None and (value.low > 0 or (root and value.low >= 0))
     if sure and value.low is not None and value.high is not None:
         ends = sorted((function(value.low) / divisor, function(value.high) / divisor))
-        low, high = ends[0] - 1e-9, ends[1] + 1e-9
-    return Typed(guarded(test, inner), "float", low, high, not sure or value.nullable)
+        slack = 1e-9 if root else 1e-6 * (1 + abs(ends[0]) + abs(ends[1]))
+        low, high = ends[0] - slack, ends[1] + slack
+    size = value.size // 2 + 1 if root else 200
+    return Typed(guarded(test, inner), "float", low, high, not sure or value.nullable, size=size)
 
 
 def _exp(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_number(node, one(node, arguments))
-    test = exp.LT(this=value.sql.copy(), expression=double(700.0))
-    small = value.high is not None and value.high < 700
-    high = math.exp(value.high) * (1 + 1e-9) if small and value.high is not None else None
-    sql = guarded(test, exp.Exp(this=value.sql))
-    return Typed(sql, "float", 0.0 if small else None, high, not small or value.nullable)
+    small = value.high is not None and value.high < _LARGEST_EXP
+    high = math.exp(value.high) * (1 + 1e-6) if small and value.high is not None else None
+    ends = (double(-_LARGEST_EXP), double(_LARGEST_EXP))
+    below = exp.If(this=exp.LTE(this=value.sql.copy(), expression=ends[0]), true=double(0.0))
+    inside = exp.If(
+        this=exp.LT(this=value.sql.copy(), expression=ends[1]), true=rounded(exp.Exp(this=value.sql))
+    )
+    sql = exp.Case(ifs=[below, inside])
+    return Typed(sql, "float", 0.0 if small else None, high, not small or value.nullable, size=900)
 
 
 def _power(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -92,6 +116,7 @@ def _power(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if exponent not in (1, 2, 3, 4):
         raise QueryError("POWER takes a constant exponent of 1, 2, 3 or 4; use SQRT, EXP and LN for others.")
     count = int(exponent)
+    value = tame(value) if value.size * count > LARGEST else value
     sql: exp.Expr = value.sql
     for _ in range(count - 1):
         sql = exp.Mul(this=sql, expression=value.sql.copy())
@@ -100,7 +125,7 @@ def _power(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if value.low is not None and value.high is not None and max(abs(value.low), abs(value.high)) < 1e75:
         ends = sorted((value.low**count, value.high**count))
         low, high = (0.0 if count % 2 == 0 and value.low <= 0 <= value.high else ends[0]), ends[1]
-    return Typed(exp.paren(sql), value.kind, low, high, value.nullable)
+    return Typed(exp.paren(sql), value.kind, low, high, value.nullable, size=value.size * count)
 
 
 NUMBERS: dict[type[exp.Expr], Function] = {

@@ -50,8 +50,3 @@ def whole_constant(node: exp.Expr, typed: Typed, what: str) -> int:
     if value is None or not value.is_integer() or abs(value) > LONGEST_TEXT:
         raise QueryError(f"{what} of {name_of(node)} must be a constant whole number.")
     return int(value)
-
-
-def guarded(test: exp.Expr, sql: exp.Expr) -> exp.Expr:
-    """The expression where the test holds, NULL elsewhere."""
-    return exp.Case(ifs=[exp.If(this=test, true=sql)])

@@ -11,12 +11,15 @@ from incrowd.query.typed import Typed
 
 def _text_to_text(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_text(node, one(node, arguments))
-    return Typed(type(node)(this=value.sql), "text", nullable=value.nullable)
+    # Spaces only: what else is blank is not the same everywhere.
+    blank = {"expression": exp.Literal.string(" ")} if isinstance(node, exp.Trim) else {}
+    return Typed(type(node)(this=value.sql, **blank), "text", nullable=value.nullable)
 
 
 def _length(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_text(node, one(node, arguments))
-    return Typed(exp.Length(this=value.sql), "integer", 0, None, value.nullable)
+    sql = exp.cast(exp.Length(this=value.sql), "BIGINT")
+    return Typed(sql, "integer", 0, None, value.nullable, integral=True, size=64)
 
 
 def _slice(node: exp.Expr, arguments: list[Typed]) -> Typed:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.functions.signature import Function, guarded, name_of, one
+from incrowd.query.combining import as_timestamp, in_calendar
+from incrowd.query.functions.signature import Function, name_of, one
 from incrowd.query.sql import DIALECT
 from incrowd.query.typed import TIMES as TIME_KINDS
 from incrowd.query.typed import Kind, Typed
@@ -35,11 +36,8 @@ def _time(node: exp.Expr, typed: Typed) -> Typed:
         raise QueryError(
             f"{name_of(node)} needs a date, but {typed.said} is of type {typed.kind}; CAST it AS DATE."
         )
-    kind = typed.kind.upper()
-    first, last = (exp.cast(exp.Literal.string(day), kind) for day in ("0001-01-08", "9999-12-24"))
-    after = exp.GTE(this=typed.sql.copy(), expression=first)
-    before = exp.LTE(this=typed.sql.copy(), expression=last)
-    return typed.but(sql=guarded(exp.And(this=after, expression=before), typed.sql))
+    # A week from the ends: truncating must not leave the calendar.
+    return in_calendar(typed, "0001-01-08", "9999-12-24").but(nullable=typed.nullable)
 
 
 def _part(name: str, value: Typed) -> Typed:
@@ -48,12 +46,13 @@ def _part(name: str, value: Typed) -> Typed:
         raise QueryError(f"EXTRACT of {name} is not possible here; use {', '.join(_PARTS)}.")
     span = _PARTS[asked]
     if value.kind == "date" and asked in ("HOUR", "MINUTE", "SECOND"):
-        value = value.but(sql=exp.TryCast(this=value.sql, to=exp.DataType.build("TIMESTAMP")))
+        value = as_timestamp(value)
     sql = exp.cast(exp.Extract(this=exp.var(asked), expression=value.sql), "BIGINT")
     if span is None:
-        return Typed(sql, "integer", 1, 9999, value.nullable)
+        return Typed(sql, "integer", 1, 9999, value.nullable, integral=True, size=64)
     low, high = span
-    return Typed(sql, "integer", low, high, value.nullable, tuple(range(low, high + 1)))
+    values = tuple(range(low, high + 1))
+    return Typed(sql, "integer", low, high, value.nullable, values, integral=True, size=64)
 
 
 def _extract(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -75,8 +74,7 @@ def _truncate(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = _time(node, arguments[0])
     call = exp.func("DATE_TRUNC", exp.Literal.string(unit), value.sql, dialect=DIALECT)
     kind: Kind = "date" if value.kind == "date" and unit not in ("HOUR", "MINUTE") else "timestamp"
-    sql = exp.TryCast(this=call, to=exp.DataType.build(kind.upper()))
-    return Typed(sql, kind, nullable=value.nullable)
+    return Typed(exp.cast(call, kind.upper()), kind, nullable=value.nullable)
 
 
 def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -84,9 +82,10 @@ def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if unit != "DAY":
         raise QueryError("DATE_DIFF counts days here; divide for other units.")
     end, start = (_time(node, each) for each in arguments[:2])
-    days = [exp.TryCast(this=each.sql, to=exp.DataType.build("DATE")) for each in (start, end)]
+    days = [exp.cast(each.sql, "DATE") for each in (start, end)]
     call = exp.func("DATE_DIFF", exp.Literal.string("day"), *days, dialect=DIALECT)
-    return Typed(call, "integer", nullable=start.nullable or end.nullable)
+    nullable = start.nullable or end.nullable
+    return Typed(exp.cast(call, "BIGINT"), "integer", nullable=nullable, integral=True, size=64)
 
 
 TIMES: dict[type[exp.Expr], Function] = {

@@ -1,0 +1,71 @@
+"""How text is read as a value: one grammar for every engine, NULL for what does not fit it.
+
+Engines read text in ways of their own (`1_000`, ` 12 `, `2020-1-1`, `infinity`), so a cast checks it first:
+
+    number     [+-]digits[.digits][e[+-]dd], at most 40 digits on either side (whole numbers: at most 18)
+    boolean    true, t, yes, y, 1 and false, f, no, n, 0, in any case
+    date       YYYY-MM-DD, a day that exists in the years 1 to 9999
+    timestamp  a date, or YYYY-MM-DD HH:MM[:SS[.ffffff]], with a T instead of the space if need be
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from sqlglot import exp
+
+from incrowd.query.typed import SQL_TYPES, guarded, literal
+
+_DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
+GRAMMARS: dict[str, str] = {
+    "integer": "[+-]?[0-9]{1,18}",
+    "float": "[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?",
+    "date": _DAY,
+    "timestamp": f"{_DAY}([ T]{_CLOCK})?",
+}
+_TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+
+
+def read(text: str, kind: str) -> Any:
+    """The value of a constant text as the grammar of its kind reads it; None where it does not.
+
+    >>> read("2020-02-30", "date"), read("1e3", "float"), read("Yes", "boolean"), read("1.5", "integer")
+    (None, 1000.0, True, None)
+    """
+    if kind == "boolean":
+        said = "".join(each.lower() if each.isascii() else each for each in text)
+        return True if said in _TRUE else False if said in _FALSE else None
+    if re.fullmatch(GRAMMARS[kind], text) is None:
+        return None
+    makers: dict[str, Any] = {
+        "integer": int,
+        "float": float,
+        "date": dt.date.fromisoformat,
+        "timestamp": dt.datetime.fromisoformat,
+    }
+    try:
+        return makers[kind](text)
+    except ValueError:
+        return None
+
+
+def from_text(sql: exp.Expr, kind: str) -> exp.Expr:
+    """Text of a row as a value of another kind."""
+    if isinstance(sql, exp.Literal):
+        return exp.cast(literal(read(sql.name, kind)), SQL_TYPES[kind])
+    if kind == "boolean":
+        lower = exp.Lower(this=sql)
+        cases = [
+            exp.If(
+                this=exp.In(this=lower.copy(), expressions=[exp.Literal.string(each) for each in words]),
+                true=value,
+            )
+            for words, value in ((_TRUE, exp.true()), (_FALSE, exp.false()))
+        ]
+        return exp.Case(ifs=cases)
+    test = exp.RegexpFullMatch(this=sql.copy(), expression=exp.Literal.string(GRAMMARS[kind]))
+    text = sql if isinstance(sql, exp.Cast) else exp.cast(sql, "TEXT")
+    return guarded(test, exp.TryCast(this=text, to=exp.DataType.build(SQL_TYPES[kind])))

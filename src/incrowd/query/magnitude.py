@@ -1,0 +1,82 @@
+"""Arithmetic in float64 that no engine refuses: operands are kept where a result can neither leave the range
+of float64 nor vanish below it.
+
+Most engines then give infinity and zero; PostgreSQL raises, and an error that depends on a row is a leak. So
+each number carries its *size* s, a bound known from the question alone: every finite value other than zero
+lies between 2^-s and 2^s in magnitude. Sizes add under multiplication and division. An operand that could
+lead beyond `LARGEST` is *tamed* first: beyond 2^200 it is infinite (of its sign), below 2^-200 zero. Results
+beyond 2^200 mean nothing here anyway, as bounds end there, and infinity, NaN and zero make nobody raise.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sqlglot import exp
+
+from incrowd.query.typed import LARGE, Typed, double
+
+LARGEST = 960
+_TAMED = 200
+
+
+def size_of(value: float) -> int:
+    """The size of a constant.
+
+    >>> size_of(3.0), size_of(0.001), size_of(0.0), size_of(float("inf"))
+    (2, 10, 0, 0)
+    """
+    if value == 0 or not math.isfinite(value):
+        return 0
+    return abs(math.frexp(value)[1]) + 1 if value < 1 else math.frexp(value)[1]
+
+
+def tame(typed: Typed) -> Typed:
+    """The number with a size of at most 200."""
+    if typed.size <= _TAMED:
+        return typed
+    value = typed.sql if isinstance(typed.sql, exp.Column | exp.Cast) else exp.paren(typed.sql)
+    far, near = (double(math.ldexp(1.0, sign * _TAMED)) for sign in (1, -1))
+    sql = exp.Case(
+        ifs=[
+            # NaN is above every number, and NaN times infinity is NaN.
+            exp.If(
+                this=exp.GT(this=exp.Abs(this=value.copy()), expression=far),
+                true=exp.Mul(this=value.copy(), expression=double(math.inf)),
+            ),
+            exp.If(this=exp.LT(this=exp.Abs(this=value.copy()), expression=near), true=double(0.0)),
+        ],
+        default=value.copy(),
+    )
+    return typed.but(sql=exp.cast(sql, "DOUBLE"), size=_TAMED)
+
+
+def multiplied(left: Typed, right: Typed) -> tuple[Typed, Typed, int]:
+    """Both operands of a multiplication or division as they may be used, and the size of the result."""
+    if left.size + right.size > LARGEST:
+        left, right = tame(left), tame(right)
+    return left, right, left.size + right.size
+
+
+def added(left: Typed, right: Typed) -> tuple[Typed, Typed, int]:
+    """The same for addition and subtraction.
+
+    A float of size s is a multiple of 2^-(s + 52), and so is a sum of two: no sum vanishes unless it is zero.
+    """
+    if max(left.size, right.size) >= LARGE:
+        left, right = tame(left), tame(right)
+    return left, right, max(left.size, right.size) + 53
+
+
+def rounded(sql: exp.Expr) -> exp.Expr:
+    """A float rounded to 24 bits (Veltkamp), for functions whose last bits engines compute differently.
+
+    Libraries agree on EXP and LN to within a unit or two in the last of 53 bits, so their results fall on the
+    same 24 bits but for a chance of about 2^-27.
+    """
+    split = exp.paren(exp.Mul(this=exp.paren(sql), expression=double(2.0**29 + 1)))
+    return exp.paren(
+        exp.Sub(
+            this=split, expression=exp.paren(exp.Sub(this=split.copy(), expression=exp.paren(sql.copy())))
+        )
+    )
