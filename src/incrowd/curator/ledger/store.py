@@ -2,13 +2,15 @@
 
 SQLite runs in WAL mode with synchronous FULL, so a commit that returned has reached the disk; a writer takes
 the lock when its transaction begins, so what it read cannot change before it writes. PostgreSQL gets the same
-from a lock on the head's row, which every writer takes first. Nothing here knows what an entry means.
+from a lock on the head's row, which every writer takes first, and from settings of its own for each session.
+Nothing here knows what an entry means.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -28,6 +30,17 @@ PATIENCE = 300.0
 
 Founding = Callable[[Connection], None]
 _MEMORY = "in memory"
+# A server or role may have other defaults: commits that do not wait for the disk, waits that end too soon or
+# never. A curator that froze, or whose machine vanished, must not keep the lock from the others for ever.
+_SESSION = {
+    "synchronous_commit": "on",
+    "statement_timeout": "0",
+    "lock_timeout": f"'{PATIENCE:.0f}s'",
+    "idle_in_transaction_session_timeout": f"'{PATIENCE:.0f}s'",
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
 _CREATION_LOCK = 0x1C20D  # any fixed number: the key of PostgreSQL's advisory lock while tables are made
 
 
@@ -98,9 +111,12 @@ class Store:
             raise LedgerError(self._sentence(error)) from error
 
     def _sentence(self, error: Exception) -> str:
+        if getattr(error, "connection_invalidated", False):
+            # Where the commit itself was lost, nobody here can know whether it was carried out.
+            return f"The ledger {self.name} lost its connection; see what is left, and ask again."
         said = str(getattr(error, "orig", None) or error).strip().splitlines()[0].lower()
         for words, meaning in _MEANINGS.items():
-            if words in said:
+            if re.search(words, said):
                 return f"The ledger {self.name} {meaning}."
         return f"The ledger {self.name} failed ({said.rstrip('.')}); nothing can be asked until it is mended."
 
@@ -114,11 +130,15 @@ _MEANINGS = {
     "malformed": "is damaged; restore it from a copy, and never start an empty one in its place",
     "unable to open": "cannot be opened; its folder must exist and be writable",
     "readonly": "cannot be written; give the curator the right to write the file and its folder",
+    "read-only transaction": "is read-only; name the server that takes writes, and a role that may",
     "read-only": "cannot be written; give the curator the right to write the file and its folder",
     "permission denied": "cannot be written; give the curator's role the right to write its tables",
-    "locked": "stayed locked by another process; end that process and ask again",
+    "locked|lock timeout": "stayed locked by another process; end that process and ask again",
     "full": "could not be written, since the disk is full; make room and ask again",
     "connection refused": "cannot be reached; start its server",
+    "password authentication failed": "refuses the role or its password; mend the URL",
+    'database ".*" does not exist': "has no such database; create it first",
+    "no schema has been selected": "has no schema to write in; create it, or mend the search path",
     "no such table": "lacks a table; restore it from a copy",
 }
 
@@ -156,7 +176,10 @@ def connect(where: str | Path | None, found: Founding | None = None) -> Store:
         return _ready(Store(engine, str(file)), found)
     name = url.render_as_string(hide_password=True)
     try:
-        engine = create_engine(url, pool_pre_ping=True)
+        # A writer that waited for the head's lock must see what was committed meanwhile.
+        engine = create_engine(
+            url, pool_pre_ping=True, pool_timeout=PATIENCE, isolation_level="READ COMMITTED"
+        )
     except ModuleNotFoundError:
         raise LedgerError(f"The ledger {name} needs a driver; run pip install 'incrowd[postgres]'.") from None
     return _ready(Store(engine, name), found)
@@ -231,9 +254,9 @@ def _prepare_connections(store: Store) -> None:
 
         @event.listens_for(engine, "connect")
         def _durable(raw: Any, _record: Any) -> None:
-            # A server or role may have asynchronous commits as its default.
             with raw.cursor() as cursor:
-                cursor.execute("SET synchronous_commit TO on")
+                for setting, value in _SESSION.items():
+                    cursor.execute(f"SET {setting} TO {value}")
             raw.commit()
 
         return
