@@ -7,6 +7,13 @@ Let an attack see one release and say yes or no about one person's being in the 
 which bounds its true positives by its false positives (`most_hits`), and its success at guessing a secret
 that is one of k equally likely values (`most_success`). Both are tight for pure epsilon: randomized response
 attains them.
+
+Many secrets from one release (Steinke, Nasr, Jagielski 2023). Let n people's secrets be independent and
+equally likely, and the release purely epsilon-private for each. Given the release and all others' secrets,
+the odds of one person's two secrets are within e^epsilon, so each guess is right with probability at most
+`most_success(epsilon)`, whatever came of the other guesses. The number of right guesses is therefore
+stochastically at most binomial, and a Clopper-Pearson interval of their share accuses no private release by
+more than its stated chance, although the guesses are not independent.
 """
 
 from __future__ import annotations
@@ -32,6 +39,8 @@ def most_success(epsilon: float, delta: float = 0.0, choices: int = 2) -> float:
     (0.7311, 0.5, 0.25)
     """
     _checked(epsilon, delta)
+    if choices < 1:
+        raise InvalidInput(f"A secret is one of at least one choice, not of {choices}.")
     if epsilon > 700:
         return 1.0
     factor = math.exp(epsilon)
@@ -45,6 +54,8 @@ def most_hits(false_positives: float, epsilon: float, delta: float = 0.0) -> flo
     (0.0, 0.2718, 1.0)
     """
     _checked(epsilon, delta)
+    if not 0 <= false_positives <= 1:
+        raise InvalidInput("A rate of false positives lies between 0 and 1.")
     if epsilon > 700:
         return 1.0
     factor = math.exp(epsilon)

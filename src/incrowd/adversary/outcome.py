@@ -3,7 +3,7 @@
 An attack is a function that returns a `Report`: who the attacker is assumed to be, and one `Attempt` for
 each release that was attacked. Success comes with a Clopper-Pearson interval. Where the release is private,
 `allowed` is the most that its guarantee leaves to any attacker (`bounds`), and the attempt *holds* as long as
-the measured success does not prove more.
+the measured success does not prove more, beyond one chance in a million.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import altair
 
 CONFIDENCE = 0.99
+ACCUSING = 1 - 2e-6
+"""How sure an accusation is: the best attack reaches what is allowed, so 0.99 would accuse the innocent."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,15 @@ class Attempt:
     x: float | None = None
     """The place on the report's axis, where it has one."""
     note: str = ""
+    claimed: bool = False
+    """Whether `allowed` is a mere claim, of a release known to break it: it is shown, and not held."""
 
     @property
     def holds(self) -> bool | None:
         """Whether the measured success is one that the guarantee allows; None without a guarantee."""
-        return None if self.allowed is None else self.success.low <= self.allowed
+        if self.allowed is None:
+            return None
+        return Rate(self.success.hits, self.success.trials, ACCUSING).low <= self.allowed
 
     def to_dict(self) -> dict[str, Any]:
         """The attempt as plain values."""
@@ -101,13 +107,15 @@ class Report:
     """What follows for an owner, in a sentence or two."""
     axis: str = ""
     """What `x` of the attempts is; empty where they are not along an axis."""
+    logarithmic: bool = False
+    """Whether the axis is; all `x` are positive then."""
     details: dict[str, Any] = field(default_factory=dict)
     """Whatever else the attack shows, as plain values (a worked example, say)."""
 
     @property
     def holds(self) -> bool:
-        """Whether no guarantee was broken."""
-        return all(each.holds is not False for each in self.attempts)
+        """Whether no guarantee was broken, but for mere claims."""
+        return all(each.claimed or each.holds is not False for each in self.attempts)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
@@ -165,7 +173,8 @@ def _bars(alt: Any, base: Any, report: Report, scale: Any) -> Any:
 
 def _lines(alt: Any, base: Any, report: Report, scale: Any) -> Any:
     """A line for each release over the axis with its band; dashed, what the guarantee allows."""
-    x = alt.X("x:Q", title=report.axis)
+    spread = alt.Scale(type="log") if report.logarithmic else alt.Scale()
+    x = alt.X("x:Q", title=report.axis, scale=spread)
     colour = alt.Color(
         "against:N", sort=_names(report.attempts), title=None, legend=alt.Legend(labelLimit=320)
     )
@@ -173,10 +182,9 @@ def _lines(alt: Any, base: Any, report: Report, scale: Any) -> Any:
     band = base.mark_area(opacity=0.2).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour)
     line = base.mark_line(point=True).encode(x=x, y=y, color=colour)
     blind = base.mark_line(color="#777777", strokeDash=[1, 3]).encode(x=x, y="guessing:Q", detail="against:N")
-    most = (
-        base.transform_filter("datum.allowed !== null")
-        .mark_line(strokeDash=[6, 4])
-        .encode(x=x, y="allowed:Q", color=colour)
-    )
+    private = base.transform_filter("datum.allowed !== null").encode(x=x, y="allowed:Q", color=colour)
+    most = private.mark_line(strokeDash=[6, 4])
+    # A lone point has no line to dash.
+    ends = private.mark_point(shape="stroke", size=120)
     title = alt.Title(report.title, subtitle="dots: guessing; dashes: the most that the guarantee allows")
-    return alt.layer(band, line, blind, most).properties(title=title, width=460)
+    return alt.layer(band, line, blind, most, ends).properties(title=title, width=460)
