@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.backends import DuckDB, Statement, census_statement, release_statement
+from incrowd.backends import Backend, DuckDB, Statement, census_statement, release_statement
 from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
 from incrowd.catalog import Catalog, column_type
 from incrowd.catalog.loading import check
@@ -67,6 +67,15 @@ def _columns(unit: str) -> dict[str, dict[str, Any]]:
 @functools.cache
 def catalog_of(mode: str, relation: str = "add-remove") -> Catalog:
     """The catalog of a house: private visits and steps, public cities."""
+    return _catalog(mode, relation, {name: {"frame": name} for name in ("visits", "steps", "cities")})
+
+
+def catalog_at(url: str, mode: str) -> Catalog:
+    """The same, with the tables in a database."""
+    return _catalog(mode, "add-remove", dict.fromkeys(("visits", "steps", "cities"), {"url": url}))
+
+
+def _catalog(mode: str, relation: str, sources: dict[str, Any]) -> Catalog:
     unit: Any = {"row": "row", "user": "user_id", "per": {"column": "user_id", "per": "day"}}[mode]
     steps = {
         "user_id": {"type": "integer", "nullable": False},
@@ -77,7 +86,7 @@ def catalog_of(mode: str, relation: str = "add-remove") -> Catalog:
     private = {"private": True, "unit": unit, "relation": relation}
     return check(
         {
-            "sources": {name: {"frame": name} for name in ("visits", "steps", "cities")},
+            "sources": sources,
             "tables": {
                 "visits": {"source": "visits", **private, "columns": _columns(mode)},
                 "steps": {"source": "steps", **private, "columns": steps},
@@ -88,7 +97,8 @@ def catalog_of(mode: str, relation: str = "add-remove") -> Catalog:
     )
 
 
-def _cities() -> pa.Table:
+def cities() -> pa.Table:
+    """The public table."""
     return pa.table(
         {
             "city": [*CITIES, CITIES[0], None],
@@ -148,7 +158,7 @@ def tables_from(seed: int, wild: bool) -> dict[str, pa.Table]:
 @functools.cache
 def engine_of(mode: str, relation: str = "add-remove") -> DuckDB:
     """An engine whose private tables are put in anew for each use."""
-    frames = {**tables_from(0, True), "cities": _cities()}
+    frames = {**tables_from(0, True), "cities": cities()}
     return DuckDB(catalog_of(mode, relation), frames)
 
 
@@ -211,7 +221,7 @@ class Numbers:
         return sum(abs(one.get(key, 0) - two.get(key, 0)) ** norm for key in one.keys() | two.keys())
 
 
-def run(engine: DuckDB, statement: Statement) -> Numbers:
+def run(engine: Backend, statement: Statement) -> Numbers:
     """A statement's numbers."""
     result = engine.run(statement.sql)
     keys = []

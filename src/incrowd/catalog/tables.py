@@ -9,7 +9,7 @@ which is twice the distance.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -45,6 +45,7 @@ class Source(Declaration):
     """Where rows come from: exactly one of a DuckDB file, CSV or Parquet paths, a URL, a frame in memory.
 
     Paths are relative to the catalog's file, and those of CSV and Parquet may hold the wildcards * ? [ ].
+    `timeout` is the number of seconds that one statement may take in the database of a URL.
     """
 
     duckdb: Name | None = None
@@ -52,13 +53,16 @@ class Source(Declaration):
     parquet: Paths | None = None
     url: Name | None = None
     frame: Name | None = None
+    timeout: Count | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Source:
-        given = [field for field in type(self).model_fields if getattr(self, field) is not None]
+        given = [field for field in get_args(SourceKind) if getattr(self, field) is not None]
         if len(given) != 1:
             said = f"not {' and '.join(given)}" if given else "none is given"
             raise fault(f"expected exactly one of duckdb, csv, parquet, url or frame, {said}")
+        if self.timeout is not None and self.url is None:
+            raise fault("only a database at a URL takes a timeout; leave it out", "timeout")
         return self
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.backends import Backend, DuckDB, Progress, frame_types
+from incrowd.backends import Backend, DuckDB, Progress, frame_types, open_backend
 from incrowd.catalog import Catalog, catalog_for, column_type, load
 from incrowd.curator import local, releasing
 from incrowd.curator.answer import Answer
@@ -52,7 +52,7 @@ class Curator:
     def open(cls, path: str | Path) -> Curator:
         """The curator of an owner's file, with its ledger beside it."""
         catalog = load(path)
-        return cls(catalog, DuckDB(catalog), Ledger.open(catalog.ledger_url, catalog))
+        return cls(catalog, open_backend(catalog), Ledger.open(catalog.ledger_url, catalog))
 
     @classmethod
     def from_tables(

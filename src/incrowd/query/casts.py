@@ -71,7 +71,7 @@ def _number(inner: Typed, kind: Kind) -> Typed:
 def _to_text(inner: Typed) -> exp.Expr:
     if inner.kind == "float":
         raise QueryError(
-            f"{inner.said} is a float, which engines print in different ways; ROUND it before the CAST AS TEXT."
+            f"{inner.said} is a float, which engines print in different ways; ROUND it before the CAST to text."
         )
     if inner.kind == "integer":
         return exp.cast(as_whole(inner), "TEXT")

@@ -1,0 +1,256 @@
+"""PostgreSQL: the tables of one database, read in place with the rights of an ordinary role.
+
+Each statement runs in a read-only transaction of its own at one snapshot, under a time-out. Nothing is
+created on the server: what DuckDB does by a view is a query in the statement here. Results are streamed
+rather than read through DECLARE CURSOR, which would rule out parallel plans.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql as composed
+from psycopg_pool import ConnectionPool
+from sqlglot import exp
+
+from incrowd.backends.backend import Progress
+from incrowd.backends.postgres_sql import DIALECT
+from incrowd.backends.sources import one_url, projection, public_types
+from incrowd.backends.translation import case, translate
+from incrowd.catalog import Catalog, column_type
+from incrowd.errors import BackendError, CatalogError, QueryError
+from incrowd.query.typed import Kind, fold
+
+TIMEOUT = 600
+"""Seconds that a statement may take unless the source says otherwise."""
+_CHUNK = 10_000
+_ARROW = {
+    "bool": pa.bool_(),
+    "int2": pa.int64(),
+    "int4": pa.int64(),
+    "int8": pa.int64(),
+    "float8": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+_SETTINGS = (
+    "SET TIME ZONE 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET standard_conforming_strings = on",
+    # Statements here are long and their costs overestimated: compiling them takes longer than it saves.
+    "SET jit = off",
+)
+_COLUMNS = """
+SELECT a.attname, format_type(COALESCE(NULLIF(t.typbasetype, 0), t.oid), NULL), t.typtype
+FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_CHANGES = """
+SELECT c.relkind::text, COALESCE(
+  (SELECT string_agg(concat_ws(' ', p.oid, p.relfilenode, pg_stat_get_tuples_inserted(p.oid),
+     pg_stat_get_tuples_updated(p.oid), pg_stat_get_tuples_deleted(p.oid)), ',' ORDER BY p.oid)
+   FROM pg_class AS p
+   WHERE p.oid = c.oid OR p.oid IN (SELECT relid FROM pg_partition_tree(c.oid))), '')
+FROM pg_class AS c WHERE c.oid = %s::oid
+"""
+
+
+class Postgres:
+    """The tables of a catalog in one PostgreSQL database."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._url = one_url(catalog)
+        self._timeout = max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
+        try:
+            with psycopg.connect(self._url, connect_timeout=10) as connection:
+                self._oids = {name: self._found(connection, name) for name in catalog.tables}
+                self._types = {name: self._columns(connection, name) for name in catalog.tables}
+        except psycopg.Error as error:
+            raise CatalogError(f"sources: the database cannot be reached: {_first_line(error)}") from None
+        self._tables = {
+            fold(name): projection(catalog, name, self._origin(name), self._types[name], _read, DIALECT)
+            for name in catalog.tables
+        }
+        self._pool = ConnectionPool(
+            self._url, min_size=0, max_size=4, open=True, configure=self._configure, name="incrowd"
+        )
+
+    def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        connection.autocommit = True
+        for setting in (*_SETTINGS, f"SET statement_timeout = {self._timeout * 1000}"):
+            connection.execute(setting.encode())
+        connection.autocommit = False
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        connection.read_only = True
+
+    def _place(self, name: str) -> tuple[str, ...]:
+        """The table's name in the database: with its schema if it was given."""
+        return tuple((self._catalog.tables[name].table or name).split("."))
+
+    def _found(self, connection: psycopg.Connection[Any], name: str) -> int:
+        place = composed.Identifier(*self._place(name)).as_string(connection)
+        row = connection.execute("SELECT to_regclass(%s)::oid", (place,)).fetchone()
+        if row is None or row[0] is None:
+            raise CatalogError(
+                f"tables.{name}: the database has no table {'.'.join(self._place(name))}, or its role may "
+                "not see it; name it with its schema, as in table: public.people."
+            )
+        may = connection.execute("SELECT has_any_column_privilege(%s::oid, 'SELECT')", (row[0],)).fetchone()
+        if not (may and may[0]):
+            raise CatalogError(f"tables.{name}: the role of the URL may not read it; GRANT SELECT to it.")
+        return int(row[0])
+
+    def _columns(self, connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
+        rows = connection.execute(_COLUMNS, (self._oids[name],)).fetchall()
+        return {each[0]: "enum" if each[2] == "e" else each[1] for each in rows}
+
+    def _origin(self, name: str) -> exp.Expr:
+        *schema, table = self._place(name)
+        identifiers = [exp.to_identifier(each, quoted=True) for each in (table, *reversed(schema))]
+        return exp.Table(**dict(zip(("this", "db", "catalog"), identifiers, strict=False)))
+
+    def public_types(self, table: str) -> Mapping[str, str]:
+        """The column types of a public table."""
+        return public_types(self._catalog, table, self._types[table])
+
+    def version(self, tables: Iterable[str]) -> str:
+        """The server's counters of rows inserted, updated and deleted; for views, of all transactions.
+
+        The counters lag behind by some seconds at most.
+        """
+        mark = hashlib.sha256()
+        with self._pool.connection() as connection:
+            for name in sorted(tables):
+                row = connection.execute(_CHANGES, (self._oids[name],)).fetchone()
+                kind, changes = row if row is not None else ("", "")
+                if kind not in ("r", "p", "m"):
+                    seen = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
+                    changes = str(seen)
+                mark.update(f"{name} {kind} {changes}\n".encode())
+        return mark.hexdigest()
+
+    def statement(self, sql: str) -> str:
+        """A statement in PostgreSQL's words."""
+        return translate(sql, DIALECT, self._tables)
+
+    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The result of a statement."""
+        text = self.statement(sql)
+        if progress is not None:
+            progress(0.0)
+        try:
+            with self._pool.connection() as connection:
+                found = _streamed(connection, text)
+        except psycopg.errors.QueryCanceled:
+            raise BackendError(
+                f"The database stopped the question after {self._timeout} seconds; ask about fewer rows, or "
+                "let the owner raise timeout of the source."
+            ) from None
+        except psycopg.Error as error:
+            # The server's own words may hold values of rows.
+            raise BackendError(
+                f"The database could not finish the question ({type(error).__name__})."
+            ) from None
+        if progress is not None:
+            progress(1.0)
+        return found
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+
+def _streamed(connection: psycopg.Connection[Any], text: str) -> pa.Table:
+    """The rows of a query in chunks, as columns."""
+    names: list[str] = []
+    types: list[pa.DataType] = []
+    chunks: list[pa.Table] = []
+    held: list[tuple[Any, ...]] = []
+
+    def flush() -> None:
+        columns = list(zip(*held, strict=True)) or [()] * len(names)
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
+        chunks.append(pa.Table.from_arrays(arrays, names=names))
+        held.clear()
+
+    with connection.cursor(binary=True) as cursor:
+        for row in cursor.stream(text.encode(), size=_CHUNK):
+            if not names:
+                names, types = _described(connection, cursor)
+            held.append(row)
+            if len(held) >= _CHUNK:
+                flush()
+        if not names:
+            # No row came, and so no names; asking for none of the rows costs nothing.
+            cursor.execute(f"SELECT * FROM ({text}) AS nothing LIMIT 0".encode())
+            names, types = _described(connection, cursor)
+    if held or not chunks:
+        flush()
+    return pa.concat_tables(chunks)
+
+
+def _described(
+    connection: psycopg.Connection[Any], cursor: psycopg.Cursor[Any]
+) -> tuple[list[str], list[pa.DataType]]:
+    described = cursor.description or []
+    kinds = [connection.adapters.types.get(each.type_code) for each in described]
+    names = [kind.name if kind is not None else "text" for kind in kinds]
+    return [each.name for each in described], [_ARROW.get(name, pa.string()) for name in names]
+
+
+def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
+    """A column in a type that statements compute with."""
+    found = column_type(engine_type)
+    if found == "integer":
+        return exp.cast(column, "BIGINT"), "integer"
+    if found == "float":
+        return exp.cast(column, "DOUBLE"), "float"
+    if found == "decimal":
+        return (_whole(column), "integer") if kind == "integer" else (_float(column), "float")
+    if found == "text":
+        text = exp.cast(column, "TEXT")
+        # Comparisons, keys and letters must not follow the server's locale.
+        return exp.Collate(this=text, expression=exp.to_identifier("C", quoted=True)), "text"
+    if found == "timestamp":
+        zoned = "with time zone" in engine_type
+        utc = exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC"))
+        return (utc if zoned else column), "timestamp"
+    if found in ("boolean", "date"):
+        return column, found  # type: ignore[return-value]
+    raise QueryError(f"{engine_type} is not understood.")
+
+
+def _numeric(text: str) -> exp.Expr:
+    return exp.cast(exp.Literal.string(text), "DECIMAL")
+
+
+def _whole(column: exp.Column) -> exp.Expr:
+    """A numeric as a 64-bit integer; NULL beyond, and for NaN, which is above all numbers."""
+    ends = (_numeric(str(-(2**63))), _numeric(str(2**63 - 1)))
+    inside = exp.Between(this=column.copy(), low=ends[0], high=ends[1])
+    return case((inside, exp.cast(column, "BIGINT")))
+
+
+def _float(column: exp.Column) -> exp.Expr:
+    """A numeric as a float; casts of what is too large, or too close to zero, would raise."""
+    size = exp.Abs(this=column.copy())
+    tiny = exp.LT(this=size, expression=_numeric("1e-200"))
+    normal = exp.LTE(this=size.copy(), expression=_numeric("1e200"))
+    infinite = [exp.cast(exp.Literal.string(each), "DOUBLE") for each in ("-Infinity", "Infinity")]
+    return case(
+        (tiny, exp.cast(exp.Literal.string("0"), "DOUBLE")),
+        (normal, exp.cast(column, "DOUBLE")),
+        (exp.LT(this=column.copy(), expression=_numeric("0")), infinite[0]),
+        (exp.LT(this=column.copy(), expression=_numeric("NaN")), infinite[1]),
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    line = lines[0] if lines else type(error).__name__
+    return line if line.endswith(".") else line + "."

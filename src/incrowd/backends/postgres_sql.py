@@ -1,0 +1,128 @@
+"""PostgreSQL's words for the constructs of a statement. Its casts and arithmetic raise where others give
+NULL, infinity or zero: what the planner does not rule out is ruled out here.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.backends.translation import (
+    Dialect,
+    call,
+    case,
+    cased,
+    number,
+    reads_float,
+    within_int64,
+)
+
+_Type = exp.DataType.Type
+
+
+def _type(node: exp.Expr) -> exp.Expr:
+    if node.this == _Type.INT128:
+        return exp.DataType.build("DECIMAL(39, 0)", dialect="postgres")
+    return node
+
+
+def _try_cast(node: exp.Expr) -> exp.Expr:
+    """The cast where it cannot raise. PostgreSQL rounds halves to the even number, as is meant."""
+    to = node.args["to"]
+    plain = exp.Cast(this=node.this.copy(), to=to.copy())
+    if reads_float(node):
+        return case((within_int64(node.this), plain))
+    if to.this == _Type.DATE:
+        return case((_exists(node.this), plain))
+    if to.this == _Type.TIMESTAMP:
+        return case((_exists(call("LEFT", node.this, number(10))), plain))
+    return plain
+
+
+def _exists(text: exp.Expr) -> exp.Expr:
+    """Whether a text of the form YYYY-MM-DD, with a month from 1 to 12, names a day of the calendar."""
+    year, month, day = (
+        exp.cast(call("SUBSTR", text, number(start), number(length)), "INT")
+        for start, length in ((1, 4), (6, 2), (9, 2))
+    )
+
+    def divides(by: int) -> exp.Expr:
+        return exp.EQ(this=call("MOD", year, number(by)), expression=number(0))
+
+    leap = exp.or_(divides(400), exp.and_(divides(4), exp.not_(divides(100))))
+    february = case((leap, number(29)), default=number(28))
+    short = exp.In(this=month.copy(), expressions=[number(each) for each in (4, 6, 9, 11)])
+    last = case(
+        (exp.EQ(this=month.copy(), expression=number(2)), february), (short, number(30)), default=number(31)
+    )
+    return exp.and_(
+        exp.GTE(this=year.copy(), expression=number(1)), exp.LTE(this=day.copy(), expression=last)
+    )
+
+
+def _matches(node: exp.Expr) -> exp.Expr:
+    pattern = exp.Literal.string(f"^({node.expression.name})$")
+    return exp.paren(exp.RegexpLike(this=node.this.copy(), expression=pattern))
+
+
+def _round(node: exp.Expr) -> exp.Expr:
+    """To the nearest whole number, halves away from zero; infinity and NaN stay what they are."""
+    value = exp.paren(node.this)
+    down, up = (kind(this=value.copy()) for kind in (exp.Floor, exp.Ceil))
+    half = exp.cast(exp.Literal.string("0.5"), "DOUBLE")
+    above = exp.Sub(this=value.copy(), expression=down.copy())
+    below = exp.Sub(this=up.copy(), expression=value.copy())
+    positive = case((exp.GTE(this=above, expression=half), up), default=down)
+    negative = case((exp.GTE(this=below, expression=half.copy()), down), default=up)
+    return case((exp.GTE(this=value.copy(), expression=number(0)), positive), default=negative)
+
+
+def _plain_division(node: exp.Expr) -> exp.Expr:
+    """Of floats, or of 64-bit integers towards zero: what / does, without the generator's own guards."""
+    return exp.Div(this=node.this.copy(), expression=node.expression.copy(), typed=True, safe=False)
+
+
+def _truncate(node: exp.Expr) -> exp.Expr:
+    unit = exp.Literal.string(node.args["unit"].name.lower())
+    # A bare date would become a timestamp of the session's time zone.
+    return call("DATE_TRUNC", unit, exp.cast(node.this, "TIMESTAMP"))
+
+
+def _extract(node: exp.Expr) -> exp.Expr:
+    """A part of a date; a second comes with its fraction here."""
+    part = {"DAYOFWEEK": "DOW"}.get(node.name.upper(), node.name.upper())
+    return exp.Floor(this=exp.Extract(this=exp.var(part), expression=node.expression.copy()))
+
+
+def _days(node: exp.Expr) -> exp.Expr:
+    return exp.paren(exp.Sub(this=node.this.copy(), expression=node.expression.copy()))
+
+
+def _contains(node: exp.Expr) -> exp.Expr:
+    return exp.paren(exp.GT(this=call("STRPOS", node.this, node.expression), expression=number(0)))
+
+
+def _same(node: exp.Expr) -> exp.Expr:
+    return node
+
+
+DIALECT = Dialect(
+    "postgres",
+    {
+        exp.DataType: _type,
+        exp.TryCast: _try_cast,
+        exp.RegexpFullMatch: _matches,
+        exp.Round: _round,
+        exp.Div: _plain_division,
+        exp.IntDiv: _plain_division,
+        exp.Lower: cased,
+        exp.Upper: cased,
+        exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
+        exp.Contains: _contains,
+        exp.StartsWith: lambda node: call("STARTS_WITH", node.this, node.expression),
+        exp.Extract: _extract,
+        exp.TimestampTrunc: _truncate,
+        exp.DateTrunc: _truncate,
+        exp.DateDiff: _days,
+        **dict.fromkeys((exp.Floor, exp.Ceil, exp.Trunc, exp.Sum, exp.Window, exp.RowNumber), _same),
+    },
+)

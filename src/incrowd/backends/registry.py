@@ -1,0 +1,59 @@
+"""Which engine answers for a catalog: by the scheme of its sources' URL, or DuckDB for files and frames.
+
+An engine of another package makes itself known by an entry point of the group `incrowd.engines`, whose name
+is the URL scheme and whose object is called with the catalog and returns a `Backend`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from incrowd.backends.backend import Backend
+from incrowd.backends.duckdb import DuckDB
+from incrowd.backends.sources import one_url
+from incrowd.catalog import Catalog
+from incrowd.errors import CatalogError
+
+Engine = Callable[[Catalog], Backend]
+GROUP = "incrowd.engines"
+_OWN: Mapping[str, tuple[str, str, str]] = {
+    **dict.fromkeys(("postgresql", "postgres"), ("incrowd.backends.postgres", "Postgres", "postgres")),
+    **dict.fromkeys(("spark", "sc", "k8s", "yarn"), ("incrowd.backends.spark", "Spark", "spark")),
+}
+"""For each scheme: the module and class of its engine, and the extra that installs what it needs."""
+
+
+def schemes() -> tuple[str, ...]:
+    """The URL schemes that have an engine here.
+
+    >>> "postgresql" in schemes(), "spark" in schemes()
+    (True, True)
+    """
+    return tuple(sorted({*_OWN, *(each.name for each in entry_points(group=GROUP))}))
+
+
+def open_backend(catalog: Catalog, frames: Mapping[str, Any] | None = None) -> Backend:
+    """The engine of a catalog, with its tables."""
+    if all(catalog.source_of(name).url is None for name in catalog.tables):
+        return DuckDB(catalog, frames)
+    return _engine(one_url(catalog).partition("://")[0].lower())(catalog)
+
+
+def _engine(scheme: str) -> Engine:
+    if scheme in _OWN:
+        module, name, extra = _OWN[scheme]
+        try:
+            engine: Engine = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            raise CatalogError(
+                f"sources: {scheme} needs the package {error.name}: pip install 'incrowd[{extra}]'."
+            ) from None
+        return engine
+    for each in entry_points(group=GROUP):
+        if each.name == scheme:
+            found: Engine = each.load()
+            return found
+    raise CatalogError(f"sources: no engine is installed for {scheme}; there are {', '.join(schemes())}.")

@@ -1,0 +1,95 @@
+"""Tables of a database as the catalog declares them: each column cast to its declared type, where a value
+that does not fit is NULL and never an error.
+
+Databases whose tables we only read get no views: the query made here stands wherever a statement names the
+table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from incrowd.backends.translation import Dialect, rewritten
+from incrowd.catalog import Catalog, column_type
+from incrowd.errors import CatalogError, QueryError
+from incrowd.query.casts import cast
+from incrowd.query.typed import Kind, Typed, fold
+
+Read = Callable[[exp.Column, str, str], tuple[exp.Expr, Kind]]
+"""How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind."""
+_SOURCE = "__source"
+
+
+def projection(
+    catalog: Catalog, table: str, origin: exp.Expr, found: Mapping[str, str], read: Read, dialect: Dialect
+) -> exp.Select:
+    """The query that reads a table: declared columns under their folded names, in their declared types.
+
+    Columns that a public table leaves undeclared are public too, and there in the types that they have.
+    """
+    declared = catalog.tables[table]
+    folded = {fold(each): each for each in found}
+    picked: dict[str, exp.Expr] = {}
+    for column, facts in declared.columns.items():
+        there = folded.get(fold(column))
+        if there is None:
+            raise CatalogError(
+                f"tables.{table}.columns.{column}: the source has no such column; it has {', '.join(found)}."
+            )
+        try:
+            picked[fold(column)] = _picked(there, found[there], facts.type, read, dialect)
+        except QueryError:
+            raise CatalogError(
+                f"tables.{table}.columns.{column}: a column of type {found[there]} cannot be read as "
+                f"{facts.type}; declare it otherwise."
+            ) from None
+    if not declared.private:
+        for there, engine_type in found.items():
+            kind = column_type(engine_type)
+            if kind is not None and fold(there) not in picked:
+                picked[fold(there)] = _picked(there, engine_type, kind, read, dialect)
+    if not picked:
+        raise CatalogError(f"tables.{table}: no column of the source has a type that is understood.")
+    names = [exp.alias_(sql, name, quoted=True) for name, sql in picked.items()]
+    return exp.select(*names).from_(origin)
+
+
+def _picked(column: str, engine_type: str, declared: str, read: Read, dialect: Dialect) -> exp.Expr:
+    kind: Kind = "float" if declared == "decimal" else declared  # type: ignore[assignment]
+    source, held = read(exp.column(exp.to_identifier(column, quoted=True)), engine_type, kind)
+    placed = exp.column(_SOURCE, quoted=True)
+    made = cast(Typed(placed, held, said=column, integral=held == "integer"), kind)
+    sql = rewritten(made.sql, dialect)
+    if isinstance(sql, exp.Column):
+        return source
+    for place in list(sql.find_all(exp.Column)):
+        place.replace(exp.paren(source.copy()))
+    return sql
+
+
+def public_types(catalog: Catalog, table: str, found: Mapping[str, str]) -> dict[str, str]:
+    """The catalog's types of a public table's columns."""
+    declared = {fold(name): column.type for name, column in catalog.tables[table].columns.items()}
+    kinds = {name: declared.get(fold(name)) or column_type(kind) for name, kind in found.items()}
+    return {name: "float" if kind == "decimal" else kind for name, kind in kinds.items() if kind is not None}
+
+
+def one_url(catalog: Catalog) -> str:
+    """The URL of a catalog whose tables are all in one database."""
+    urls: dict[str, str] = {}
+    for name in catalog.tables:
+        source = catalog.source_of(name)
+        if source.url is None:
+            raise CatalogError(
+                f"tables.{name}: its source is {source.kind}, and other tables are in a database; put all "
+                "tables of a catalog on one engine, or write one catalog for each."
+            )
+        urls.setdefault(source.url, name)
+    if len(urls) > 1:
+        first, second = list(urls.values())[:2]
+        raise CatalogError(
+            f"tables.{second}: it is in another database than {first}; write one catalog for each database."
+        )
+    return next(iter(urls))

@@ -1,0 +1,161 @@
+"""A statement in the words of another engine.
+
+Statements are written in DuckDB's dialect, out of constructs whose meaning the planner fixes: arithmetic of
+float64 and of 64-bit integers, NULL-aware comparisons, text by code points, dates in the years 1 to 9999. A
+dialect says how its engine writes each of them. It fails closed: a construct that is neither known to mean
+the same everywhere nor rewritten by the dialect is refused, for a statement that means something else on
+another engine would bound nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+
+from incrowd.errors import BackendError
+from incrowd.query.sql import DIALECT
+from incrowd.query.typed import fold
+
+Rewrite = Callable[[exp.Expr], exp.Expr]
+
+SAME: frozenset[type[exp.Expr]] = frozenset(
+    {
+        # clauses
+        exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.With, exp.CTE, exp.Union,
+        exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Values, exp.Tuple, exp.Distinct, exp.Column,
+        exp.Identifier, exp.Star,
+        # constants and types
+        exp.Literal, exp.Null, exp.Boolean, exp.DataType, exp.Cast, exp.Var,
+        # truth
+        exp.And, exp.Or, exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
+        exp.Between, exp.Like, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Case, exp.If, exp.Coalesce, exp.Nullif,
+        # numbers
+        exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Least,
+        exp.Greatest,
+        # aggregates
+        exp.Count, exp.Min, exp.Max,
+        # text, by code points
+        exp.Length, exp.Substring, exp.Left, exp.Right, exp.DPipe, exp.Replace,
+    }
+)  # fmt: skip
+"""What means the same on every engine; a dialect must know each construct that is not here."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How an engine writes what it writes differently."""
+
+    name: str
+    """The engine's name as the generator of SQL text knows it."""
+    rewrites: Mapping[type[exp.Expr], Rewrite]
+    """For each construct, the same in the engine's own; its parts are rewritten already."""
+
+
+def translate(sql: str, dialect: Dialect, tables: Mapping[str, exp.Query]) -> str:
+    """`sql` for an engine, with each table, known by its folded name, replaced by the query that reads it.
+
+    Names are folded, as DuckDB compares them; engines that do not fold see one spelling only.
+    """
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    made = {fold(each.alias) for each in tree.find_all(exp.CTE)}
+    return _walked(tree, dialect, tables, made).sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+
+
+def rewritten(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
+    """An expression over columns, in the engine's own constructs."""
+    return _walked(tree.copy(), dialect, {}, set())
+
+
+def _walked(tree: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], made: set[str]) -> exp.Expr:
+    """From the leaves up, so that a rewrite finds its parts rewritten."""
+    for node in reversed(list(tree.walk())):
+        replaced = _replaced(node, dialect, tables, made)
+        if replaced is node:
+            continue
+        if node is tree:
+            tree = replaced
+        else:
+            node.replace(replaced)
+    return tree
+
+
+def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], made: set[str]) -> exp.Expr:
+    if isinstance(node, exp.Identifier):
+        node.set("this", fold(node.name))
+        node.set("quoted", True)
+        return node
+    if isinstance(node, exp.Table):
+        name = fold(node.name)
+        if name in made:
+            return node
+        if name not in tables:
+            raise BackendError(f"There is no table {node.name} on this engine.")
+        alias = exp.TableAlias(this=exp.to_identifier(fold(node.alias_or_name), quoted=True))
+        return exp.Subquery(this=tables[name].copy(), alias=alias)
+    rewrite = dialect.rewrites.get(type(node))
+    if rewrite is not None:
+        return rewrite(node)
+    if type(node) not in SAME:
+        raise BackendError(
+            f"{node.sql(DIALECT)[:60]} is not known on {dialect.name}; ask without it, or use DuckDB."
+        )
+    return node
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function that the dialect has and the parser may not know."""
+    return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+
+
+def number(value: int) -> exp.Expr:
+    """A small whole number."""
+    return exp.Literal.number(str(value))
+
+
+def case(*pairs: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) -> exp.Expr:
+    """CASE WHEN ... THEN ... for each pair, in parentheses."""
+    ifs = [exp.If(this=test.copy(), true=value.copy()) for test, value in pairs]
+    return exp.paren(exp.Case(ifs=ifs, default=None if default is None else default.copy()))
+
+
+def reads_float(node: exp.Expr) -> bool:
+    """Whether a TRY_CAST rounds a float; else it reads text that has passed its grammar."""
+    inner = node.this
+    return isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE
+
+
+def within_int64(value: exp.Expr) -> exp.Expr:
+    """Whether a float is inside the 64-bit integers; false for NaN, which is above all numbers."""
+    ends = [exp.cast(exp.Literal.string(repr(end)), "DOUBLE") for end in (-(2.0**63), 2.0**63)]
+    after = exp.GTE(this=value.copy(), expression=ends[0])
+    return exp.And(this=after, expression=exp.LT(this=value.copy(), expression=ends[1]))
+
+
+@functools.cache
+def case_table(upper: bool) -> tuple[str, str]:
+    """The letters that DuckDB's UPPER (LOWER) changes, and what it makes of them, one for one.
+
+    Engines map letters by tables of their own, or by the server's locale; here all use one table.
+    """
+    function = "UPPER" if upper else "LOWER"
+    letters = [chr(code) for code in range(128, 0x1E944) if not 0xD800 <= code < 0xE000]
+    found = duckdb.execute(
+        f"SELECT c, {function}(c) AS d FROM (SELECT UNNEST(?) AS c) WHERE c <> d AND LENGTH(d) = 1", [letters]
+    ).fetchall()
+    return "".join(each[0] for each in found), "".join(each[1] for each in found)
+
+
+def cased(node: exp.Expr) -> exp.Expr:
+    """UPPER or LOWER: the engine's own for plain ASCII, which all agree on, else by the shared table."""
+    upper = isinstance(node, exp.Upper)
+    text = node.this
+    native = call("UPPER" if upper else "LOWER", text)
+    ascii_only = exp.EQ(this=call("OCTET_LENGTH", text), expression=call("LENGTH", text))
+    table = (exp.Literal.string(each) for each in case_table(upper))
+    return case((ascii_only, native), default=call("TRANSLATE", native, *table))
