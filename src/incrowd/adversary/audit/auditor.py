@@ -153,7 +153,7 @@ def audit(
     elif x is None and x_prime is None:
         raise InvalidInput("Give an audit two neighbouring data sets, x and x_prime, or a search over pairs.")
     half = samples // 2
-    events = learn(run(x, half), run(x_prime, half), objectives)
+    events = learn(run(x, half), run(x_prime, half), objectives, samples - half)
     tested = read(run(x, samples - half)), read(run(x_prime, samples - half))
     first, second = (_test(event, *tested) for event in events)
     hits, others = first.counts
@@ -234,7 +234,7 @@ def _most_telling(
 
     def promise(pair: tuple[Any, Any]) -> float:
         found = [run(side, each) for side in pair]
-        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective])
+        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective], each - each // 2)
         tested = _test(event, *(read(outputs[each // 2 :]) for outputs in found))
         hits, others = tested.counts
         return float(objective(np.array([hits]), tested.runs, np.array([others]), tested.runs)[0])

@@ -88,7 +88,7 @@ def _join(parts: list[str], most: int = 4) -> str:
 
 def _listed(event: Event, score: Cells) -> str:
     inside = [key for key, each in score.scores.items() if _inside(event, each)]
-    if _inside(event, 0.0) or len(inside) > len(score.scores) / 2 > 8:
+    if _inside(event, 0.0) or "" in inside or len(inside) > len(score.scores) / 2 > 8:
         outside = [key for key in score.scores if key not in set(inside)]
         return f"{score.feature.name} is not {_join([_key(each) for each in outside])}"
     strength = sorted(inside, key=lambda key: -abs(score.scores[key]))
@@ -97,7 +97,7 @@ def _listed(event: Event, score: Cells) -> str:
 
 def _key(key: Any) -> str:
     text = key if isinstance(key, str) else repr(key)
-    return "empty" if text == "" else (text if len(text) <= 60 else text[:57] + "...")
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _ranges(event: Event, score: Bins) -> str:
@@ -131,13 +131,13 @@ def _ranges(event: Event, score: Bins) -> str:
     return f"{score.feature.name} is {_join(parts) if parts else 'none that was seen'}"
 
 
-def learn(first: Any, second: Any, objectives: list[Objective]) -> list[Event]:
-    """For each objective, the best event found on these outputs of x and of x'."""
+def learn(first: Any, second: Any, objectives: list[Objective], runs: int) -> list[Event]:
+    """For each objective, the event that promises most when tested on so many runs on either side."""
     fits = [read(each[: len(each) // 2]) for each in (first, second)]
     picks = [read(each[len(each) // 2 :]) for each in (first, second)]
     scores = fit_scores(fits[0], fits[1])
     valued = [(score, score.of(picks[0]), score.of(picks[1])) for score in scores]
-    return [_best(valued, objective) for objective in objectives]
+    return [_best(valued, objective, runs) for objective in objectives]
 
 
 def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
@@ -166,27 +166,21 @@ def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
     if len(learned) > 1:
         columns = [
             np.column_stack([score.of(each) for score in learned])
-            for each in (_head(first, FITTED), _head(second, FITTED))
+            for each in (first.head(FITTED), second.head(FITTED))
         ]
         labels = np.concatenate([np.ones(len(columns[0])), np.zeros(len(columns[1]))])
         weights = logistic(np.concatenate(columns), labels)
         sums.append(Weighted(learned, weights.tolist(), "logistic"))
-    return [*plain, *learned, *([whole] if whole else []), *sums]
+    words = [score for score in learned if _kind(score) == "word"]
+    bins = [score for score in learned if _kind(score) != "word"]
+    return [*words, *plain, *bins, *([whole] if whole else []), *sums]
 
 
 def _kind(score: Score) -> str:
     return score.feature.kind if isinstance(score, Bins | Cells) else ""
 
 
-def _head(outputs: Outputs, most: int) -> Outputs:
-    if outputs.size <= most:
-        return outputs
-    numbers = {place: each[:most] for place, each in outputs.numbers.items()}
-    words = {place: each[:most] for place, each in outputs.words.items()}
-    return Outputs(most, numbers, words, outputs.whole[:most])
-
-
-def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective) -> Event:
+def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective, runs: int) -> Event:
     """The score, threshold and direction of the highest objective; a nearly as good simpler one is kept."""
     best: Event | None = None
     worth = -np.inf
@@ -197,8 +191,11 @@ def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective) -> E
             hits = [_count(each, at, above) for each in kept]
             for forward in (True, False):
                 likely, seldom = (0, 1) if forward else (1, 0)
-                sizes = (len(one), len(other))
-                found = objective(hits[likely], sizes[likely], hits[seldom], sizes[seldom])
+                # A deviation worse than the same frequencies, for the best of many was lucky too.
+                more = runs / len(one), runs / len(other)
+                expected = np.maximum(hits[likely] - np.sqrt(hits[likely]), 0) * more[likely]
+                unwanted = np.minimum((hits[seldom] + np.sqrt(hits[seldom])) * more[seldom], runs)
+                found = objective(expected, runs, unwanted, runs)
                 place = int(np.argmax(found))
                 value = float(found[place])
                 if best is None or value > worth + SIMPLER * abs(worth):

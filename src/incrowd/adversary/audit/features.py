@@ -63,7 +63,7 @@ class Feature:
         """The feature of every output: an array of numbers (NaN where it has none), or of words."""
         match self.kind:
             case "whole":
-                return outputs.whole
+                return outputs.whole()
             case "word":
                 return outputs.word(self.places[0])
         first = outputs.number(self.places[0])
@@ -91,7 +91,7 @@ def lowest_bit(values: Floats) -> Floats:
 
 def features_of(outputs: Outputs) -> list[Feature]:
     """The features that these outputs have."""
-    places = list(outputs.numbers)
+    places = [place for place, numbers in outputs.numbers.items() if _varies(numbers)]
     found = [Feature("value", (place,)) for place in places]
     found += [Feature("word", (place,)) for place in outputs.words]
     for place in places:
@@ -104,6 +104,10 @@ def features_of(outputs: Outputs) -> list[Feature]:
     for one, other in pairs:
         found += [Feature("difference", (one, other)), Feature("sum", (one, other))]
     return found[:MOST_FEATURES]
+
+
+def _varies(numbers: Floats) -> bool:
+    return numbers.size > 0 and not bool((np.isnan(numbers).all()) or (numbers == numbers[0]).all())
 
 
 class Score(Protocol):
@@ -181,8 +185,7 @@ class Cells:
     def of(self, outputs: Outputs) -> Floats:
         """The score of every output."""
         values = self.feature.read(outputs)
-        listed = values.tolist() if isinstance(values, np.ndarray) else values
-        return np.array([self.scores.get(each, 0.0) for each in listed], dtype=np.float64)
+        return np.array([self.scores.get(each, 0.0) for each in values.tolist()], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -247,10 +250,8 @@ def learn_cells(feature: Feature, first: Outputs, second: Outputs) -> Cells | No
     """A likelihood ratio for each value of words or whole outputs; None where hardly any is seen twice."""
     tallies: list[dict[Any, int]] = []
     for each in (first, second):
-        values = feature.read(each)
-        listed = values.tolist() if isinstance(values, np.ndarray) else values
         tally: dict[Any, int] = {}
-        for value in listed:
+        for value in feature.read(each).tolist():
             tally[value] = tally.get(value, 0) + 1
         tallies.append(tally)
     keys = list({**tallies[0], **tallies[1]})

@@ -2,14 +2,15 @@
 
 An output may be a number, a text, None, a failure, an array, a list, a mapping, a dataclass, or any nesting
 of these. It becomes numbers by place (`[2]`, `['flu']`), words by place (texts, None, the kind of a failure,
-the order of a mapping's keys), and the output as a whole. NaN stands for a number that an output does not have.
+the order of a mapping's keys), and one text for the whole. What an output becomes depends on it alone, never
+on the others beside it: events must be sets of outputs. NaN stands for a number that an output has not.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,8 +21,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.object_]
-MOST_PLACES = 400
-"""Places of a structure that are looked at; the first ones that appear."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Outputs:
     size: int
     numbers: Mapping[str, Floats]
     words: Mapping[str, Words]
-    whole: NDArray[Any] | Sequence[Hashable]
+    given: Sequence[Any] | NDArray[Any]
 
     def number(self, place: str) -> Floats:
         """The numbers at a place; NaN where an output has none there."""
@@ -49,6 +48,19 @@ class Outputs:
         """The words at a place; empty where an output has none there."""
         found = self.words.get(place)
         return np.full(self.size, "", dtype=object) if found is None else found
+
+    def whole(self) -> Words:
+        """Each output as one text."""
+        listed = self.given.tolist() if isinstance(self.given, np.ndarray) else self.given
+        found = np.empty(self.size, dtype=object)
+        found[:] = [repr(_plain(each)) for each in listed]
+        return found
+
+    def head(self, most: int) -> Outputs:
+        """The first of these outputs."""
+        numbers = {place: each[:most] for place, each in self.numbers.items()}
+        words = {place: each[:most] for place, each in self.words.items()}
+        return Outputs(min(self.size, most), numbers, words, self.given[:most])
 
 
 def read(outputs: Any) -> Outputs:
@@ -68,42 +80,63 @@ def read(outputs: Any) -> Outputs:
     for row, output in enumerate(outputs):
         _walk(output, "", row, numbers, words)
     size = len(outputs)
-    columns = {}
-    for place, (rows, values) in list(numbers.items())[:MOST_PLACES]:
-        columns[place] = np.full(size, np.nan)
-        columns[place][rows] = values
-    texts = {}
-    for place, (rows, found) in list(words.items())[:MOST_PLACES]:
-        texts[place] = np.full(size, "", dtype=object)
-        texts[place][rows] = found
-    return Outputs(size, columns, texts, [repr(output) for output in outputs])
+    columns = {place: _filled(size, rows, values, np.nan) for place, (rows, values) in numbers.items()}
+    texts = {place: _filled(size, rows, found, "") for place, (rows, found) in words.items()}
+    return Outputs(size, columns, texts, outputs)
+
+
+def _filled(size: int, rows: list[int], values: list[Any], empty: Any) -> NDArray[Any]:
+    column = np.full(size, empty, dtype=object if isinstance(empty, str) else np.float64)
+    column[rows] = values
+    return column
 
 
 def _as_array(outputs: Any) -> NDArray[Any] | None:
-    """Outputs that are all numbers, or all rows of as many numbers, as an array."""
+    """Outputs that are numbers of one type, or come as an array already; None otherwise."""
     if isinstance(outputs, np.ndarray):
         return outputs if outputs.dtype.kind in "iufb" else None
-    kinds = {type(output) for output in outputs}
-    if not all(issubclass(kind, int | float | np.number | list | tuple | np.ndarray) for kind in kinds):
-        return None
-    if any(issubclass(kind, int | float | np.number) for kind in kinds) and len(kinds) > 1:
+    if len({type(output) for output in outputs}) != 1 or not isinstance(outputs[0], int | float):
         return None
     try:
         array = np.asarray(outputs)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
     return array if array.dtype.kind in "iufb" else None
 
 
 def _from_array(array: NDArray[Any]) -> Outputs:
+    """The same columns that `_walk` makes, at once."""
     size = len(array)
-    if array.ndim == 1:
-        return Outputs(size, {"": array.astype(np.float64)}, {}, array)
-    rows = np.ascontiguousarray(array.reshape(size, -1))
-    if rows.shape[1] == 0:
-        return Outputs(size, {}, {}, np.zeros(size, dtype=np.int64))
-    numbers = {f"[{j}]": rows[:, j].astype(np.float64) for j in range(min(rows.shape[1], MOST_PLACES))}
-    return Outputs(size, numbers, {}, [tuple(row) for row in rows.tolist()])
+    numbers: dict[str, Floats] = {}
+    words: dict[str, Words] = {}
+
+    def put(place: str, column: NDArray[Any]) -> None:
+        numbers[place] = column.astype(np.float64)
+        nothing = np.isnan(numbers[place])
+        if nothing.any():
+            words[place] = np.where(nothing, "NaN", "").astype(object)
+
+    def down(part: NDArray[Any], place: str) -> None:
+        if part.ndim == 1:
+            put(place, part)
+            return
+        numbers[f"{place}length"] = np.full(size, float(part.shape[1]))
+        for index in range(part.shape[1]):
+            down(part[:, index], f"{place}[{index}]")
+
+    down(array, "")
+    return Outputs(size, numbers, words, array)
+
+
+def _plain(value: Any) -> Any:
+    """An output in the types of Python, so that one that comes in an array reads like one in a list."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_plain(each) for each in value)
+    return sorted(value, key=repr) if isinstance(value, AbstractSet) else value
 
 
 def _walk(

@@ -1,0 +1,37 @@
+"""One thing to audit: a mechanism, what it claims, and two neighbours. Broken and real ones look alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from incrowd.adversary.audit.auditor import Audit, audit
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with its claim and a pair of neighbours that should tell."""
+
+    name: str
+    about: str
+    """What is wrong with it, or what is audited, in one sentence."""
+    mechanism: Any
+    """Whatever `audit` takes."""
+    x: Any
+    x_prime: Any
+    epsilon: float
+    delta: float = 0.0
+    samples: int = 20_000
+    """Runs on either neighbour that suffice to see what there is to see."""
+
+    def audited(self, *, share: float = 1.0, confidence: float = 0.999) -> Audit:
+        """The audit of this case, with a share of its samples."""
+        return audit(
+            self.mechanism,
+            self.x,
+            self.x_prime,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            samples=max(200, int(self.samples * share)),
+            confidence=confidence,
+        )

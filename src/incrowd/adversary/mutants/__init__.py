@@ -1,0 +1,19 @@
+"""Deliberately broken mechanisms, one for each known class of bug: what an auditor must catch.
+
+Each has a name, one sentence on what is wrong, the guarantee that it claims, and two neighbours that show it.
+They protect nobody. Real mechanisms are in `incrowd.mechanisms`.
+"""
+
+from incrowd.adversary.audit.case import Case
+from incrowd.adversary.mutants import data, drawing, keys, sensitivity, sparse, spending
+
+MUTANTS: tuple[Case, ...] = (
+    *sensitivity.MUTANTS,
+    *drawing.MUTANTS,
+    *sparse.MUTANTS,
+    *keys.MUTANTS,
+    *data.MUTANTS,
+    *spending.MUTANTS,
+)
+
+__all__ = ["MUTANTS"]
