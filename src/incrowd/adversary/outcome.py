@@ -174,9 +174,13 @@ def _bars(alt: Any, base: Any, report: Report, scale: Any) -> Any:
 def _lines(alt: Any, base: Any, report: Report, scale: Any) -> Any:
     """A line for each release over the axis with its band; dashed, what the guarantee allows."""
     spread = alt.Scale(type="log") if report.logarithmic else alt.Scale()
-    x = alt.X("x:Q", title=report.axis, scale=spread)
+    marks = alt.Axis(tickCount=6, format="~g", grid=False) if report.logarithmic else alt.Axis()
+    x = alt.X("x:Q", title=report.axis, scale=spread, axis=marks)
     colour = alt.Color(
-        "against:N", sort=_names(report.attempts), title=None, legend=alt.Legend(labelLimit=320)
+        "against:N",
+        sort=_names(report.attempts),
+        title=None,
+        legend=alt.Legend(labelLimit=320, symbolOpacity=1),
     )
     y = alt.Y("success:Q", scale=scale, title="share of successes", axis=alt.Axis(format="%"))
     band = base.mark_area(opacity=0.2).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour)
