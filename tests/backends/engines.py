@@ -6,6 +6,8 @@ reference: what it returns, the others return, to the bit. To prove another engi
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -18,6 +20,8 @@ from incrowd.backends.postgres import Postgres
 from tests import servers
 from tests.backends.houses import catalog_at, catalog_of, cities, tables_from
 
+_CLOSED_AT_EXIT = contextlib.ExitStack()
+atexit.register(_CLOSED_AT_EXIT.close)
 INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
 
 
@@ -44,6 +48,7 @@ class DuckHouse:
 _POSTGRES_TYPES = {
     pa.int64(): "bigint",
     pa.float64(): "double precision",
+    pa.decimal128(20, 9): "numeric",
     pa.string(): "text",
     pa.bool_(): "boolean",
     pa.date32(): "date",
@@ -55,14 +60,14 @@ class PostgresHouse:
     """Tables of a PostgreSQL database of its own, read by a role that may do nothing else."""
 
     def __init__(self, mode: str) -> None:
-        self._database = servers.postgres().database()
-        self._url = self._database.__enter__()
-        self._owner = psycopg.connect(self._url, autocommit=True)
+        self._url = _CLOSED_AT_EXIT.enter_context(servers.postgres().database())
+        self._owner = _CLOSED_AT_EXIT.enter_context(psycopg.connect(self._url, autocommit=True))
         for name, table in {**tables_from(0, True), "cities": cities()}.items():
             columns = ", ".join(f'"{field.name}" {_POSTGRES_TYPES[field.type]}' for field in table.schema)
             self._owner.execute(f'CREATE TABLE "{name}" ({columns})'.encode())
         self.furnish({"cities": cities()})
         self.backend = Postgres(catalog_at(self._url, mode))
+        _CLOSED_AT_EXIT.callback(self.backend.close)
 
     def furnish(self, tables: Mapping[str, pa.Table]) -> None:
         for name, table in tables.items():

@@ -12,6 +12,7 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -40,11 +41,38 @@ REALS = {
 }
 TEXTS = {
     "tame": ["a", "b", "abc"],
-    "wild": [None, "", "A", "ä", "a" * 3000, "%", "12", "2020-01-01", "1e999", "-"],
+    "wild": [
+        None,
+        "",
+        "A",
+        "ä",
+        "a" * 3000,
+        "%",
+        "12",
+        " 12\n",
+        "2020-01-01",
+        "2020-02-30 10:00",
+        "1e999",
+        "-",
+        "\\",
+        "'",
+        "ßİıǅΣς",
+        "日本 語",
+        "👩‍👧",
+        "a\u0301",
+        "\u00a0x ",
+        "TRUE",
+        "𐐀",
+    ],
+}
+DECIMALS = {
+    "tame": [Decimal("0.1"), Decimal("-2.5"), Decimal("7.123456789")],
+    "wild": [None, Decimal("0E-9"), Decimal("12345678901.123456789"), Decimal("-99999999999.999999999")],
 }
 LARGE = {"tame": [0, 5, 10**9, 2**40], "wild": [None, -1, 2**41, 2**63 - 1]}
 CITIES = ["bonn", "köln", "trier"]
 _VISITS = {"x": WHOLES, "f": REALS, "n": LARGE, "grp": TEXTS, "t": TEXTS, "d": DAYS, "ts": INSTANTS}
+_VISITS["p"] = DECIMALS
 
 
 def _columns(unit: str) -> dict[str, dict[str, Any]]:
@@ -54,6 +82,7 @@ def _columns(unit: str) -> dict[str, dict[str, Any]]:
         "x": {"type": "integer", "bounds": [-5, 20]},
         "f": {"type": "float", "bounds": [-2.5, 7.5]},
         "n": {"type": "integer", "bounds": [0, 2**40]},
+        "p": {"type": "decimal", "bounds": [-8, 8]},
         "cat": {"type": "integer", "domain": [1, 2, 3]},
         "city": {"type": "text", "domain": {"from": "cities.city"}},
         "b": {"type": "boolean"},
@@ -72,7 +101,7 @@ def catalog_of(mode: str, relation: str = "add-remove") -> Catalog:
 
 def catalog_at(url: str, mode: str) -> Catalog:
     """The same, with the tables in a database."""
-    return _catalog(mode, "add-remove", dict.fromkeys(("visits", "steps", "cities"), {"url": url}))
+    return _catalog(mode, "add-remove", {name: {"url": url} for name in ("visits", "steps", "cities")})
 
 
 def _catalog(mode: str, relation: str, sources: dict[str, Any]) -> Catalog:
@@ -124,6 +153,7 @@ def tables_from(seed: int, wild: bool) -> dict[str, pa.Table]:
 
     days = [7, 8] + ([None] if wild else [])
     types = {"d": pa.int32(), "grp": pa.string(), "t": pa.string(), "f": pa.float64()}
+    types["p"] = pa.decimal128(20, 9)
     columns: dict[str, Any] = {
         "user_id": pa.array([user() for _ in range(rows)], pa.int64()),
         "day": pa.array([rng.choice(days) for _ in range(rows)], pa.int64()),

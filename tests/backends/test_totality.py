@@ -10,6 +10,7 @@ import pytest
 from incrowd.backends import census_statement, release_statement
 from tests.backends.houses import (
     DAYS,
+    DECIMALS,
     INSTANTS,
     LARGE,
     REALS,
@@ -120,20 +121,22 @@ def extremes() -> dict[str, pa.Table]:
             "t": TEXTS,
             "d": DAYS,
             "ts": INSTANTS,
+            "p": DECIMALS,
         }.items()
     }
-    rows = 60
+    rows = 120
     columns = {}
     for shift, name in enumerate(tables["visits"].column_names):
         kind = tables["visits"].schema.field(name).type
         values = lists.get(name) or tables["visits"].column(name).to_pylist()
+        values = [1, 2, 3, None] if name in ("user_id", "day") else values
         picked = [values[(row + shift * (row // 7)) % len(values)] for row in range(rows)]
         plain = {pa.date32(): pa.int32(), pa.timestamp("us"): pa.int64()}.get(kind, kind)
         columns[name] = pa.array(picked, plain).cast(kind)
     return {**tables, "visits": pa.table(columns)}
 
 
-OPERANDS = (("v.x", "v.f"), ("v.f", "v.n"), ("v.n", "v.n"))
+OPERANDS = (("v.x", "v.f"), ("v.f", "v.p"), ("v.n", "v.n"))
 MOMENTS = (("v.d", "v.ts"), ("v.ts", "v.d"))
 EXPRESSIONS = [
     *(each.format(n=OPERANDS[i % 3][0], m=OPERANDS[i % 3][1]) for i, each in enumerate(NUMBERS)),

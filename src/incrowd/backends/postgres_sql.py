@@ -15,6 +15,7 @@ from incrowd.backends.translation import (
     reads_float,
     within_int64,
 )
+from incrowd.errors import BackendError
 
 _Type = exp.DataType.Type
 
@@ -33,9 +34,11 @@ def _try_cast(node: exp.Expr) -> exp.Expr:
         return case((within_int64(node.this), plain))
     if to.this == _Type.DATE:
         return case((_exists(node.this), plain))
-    if to.this == _Type.TIMESTAMP:
+    if to.this in (_Type.TIMESTAMP, _Type.TIMESTAMPNTZ):
         return case((_exists(call("LEFT", node.this, number(10))), plain))
-    return plain
+    if to.this in (_Type.BIGINT, _Type.DOUBLE):
+        return plain
+    raise BackendError(f"A cast to {to.sql()} is not known on PostgreSQL.")
 
 
 def _exists(text: exp.Expr) -> exp.Expr:

@@ -1,0 +1,106 @@
+"""One suite for every engine: whatever is asked and whatever a row holds, the integers before noise are those
+of DuckDB, to the bit. An engine that passes answers questions; nothing else is asked of it.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd.backends import Statement, census_statement, release_statement
+from tests.backends.engines import ENGINES, house
+from tests.backends.grammar import Asked, questions
+from tests.backends.houses import capped, plan_of, run, tables_from
+from tests.backends.test_integrity import SETTINGS
+from tests.backends.test_totality import CONDITIONS, EXPRESSIONS, extremes
+
+ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
+"""How many questions each engine is asked; more by hand. By default as many as the engine's speed allows."""
+QUICK = {"postgres": 150}
+BOUNDS = "contribution_bounds_per_row => (-1e9, 1e9)"
+
+
+def same(engine: str, mode: str, statement: Statement) -> None:
+    """The statement's integers, on the engine and on the reference."""
+    expected = run(house("duckdb", mode).backend, statement)
+    found = run(house(engine, mode).backend, statement)
+    assert found.values == expected.values, statement.sql
+
+
+def furnish(engine: str, mode: str, tables: dict[str, pa.Table]) -> None:
+    for each in ("duckdb", engine):
+        house(each, mode).furnish(tables)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_generated_questions_have_the_same_integers(engine: str) -> None:
+    @settings(SETTINGS, max_examples=ASKED or QUICK.get(engine, 40))
+    @given(
+        asked=questions(),
+        seed=st.integers(0, 10_000),
+        cells=st.sampled_from([0, 1, 2, 5, 21, 45]),
+        generous=st.sampled_from([0, 5]),
+        rows=st.sampled_from([None, None, 1, 3]),
+        groups=st.sampled_from([None, None, 1, 2]),
+        l2=st.booleans(),
+    )
+    def asks(
+        asked: Asked, seed: int, cells: int, generous: int, rows: int | None, groups: int | None, l2: bool
+    ) -> None:
+        furnish(engine, asked.mode, tables_from(seed, wild=True))
+        for leaf in plan_of(asked.sql, asked.mode, rows=rows, groups=groups).leaves:
+            chosen = leaf.in_l2() if l2 and leaf.units and leaf.keys else leaf
+            bounded, large = capped(chosen, cells, generous)
+            same(engine, asked.mode, release_statement(bounded, large))
+            if chosen.uncapped:
+                same(engine, asked.mode, census_statement(chosen))
+
+    asks()
+
+
+@pytest.mark.parametrize("start", range(0, len(EXPRESSIONS), 16))
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_expression_has_the_same_value_on_the_worst_of_rows(engine: str, start: int) -> None:
+    furnish(engine, "row", extremes())
+    chunk = EXPRESSIONS[start : start + 16]
+    sums = ", ".join(f"SUM({each}, {BOUNDS}) AS a{place}" for place, each in enumerate(chunk))
+    (leaf,) = plan_of(f"SELECT {sums} FROM visits AS v", "row").leaves
+    same(engine, "row", release_statement(leaf))
+    for first in range(0, len(chunk), 4):
+        keys = ", ".join(f"{each} AS k{place}" for place, each in enumerate(chunk[first : first + 4]))
+        (leaf,) = plan_of(f"SELECT {keys}, COUNT(*) FROM visits AS v GROUP BY ALL", "row").leaves
+        same(engine, "row", release_statement(leaf))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_condition_keeps_the_same_rows(engine: str) -> None:
+    furnish(engine, "user", extremes())
+    counts = ", ".join(f"COUNT(*) FILTER (WHERE {each}) AS a{place}" for place, each in enumerate(CONDITIONS))
+    (leaf,) = plan_of(f"SELECT {counts} FROM visits AS v", "user", rows=2).leaves
+    same(engine, "user", release_statement(leaf))
+    for each in CONDITIONS[:6]:
+        (leaf,) = plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {each}", "user", rows=2).leaves
+        same(engine, "user", release_statement(leaf))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_empty_tables_and_one_unit_with_every_row_have_the_same_integers(engine: str) -> None:
+    sql = (
+        "SELECT v.cat, COUNT(*), SUM(v.f), COUNT(DISTINCT v.user_id), MEDIAN(v.x) FROM visits AS v GROUP BY 1"
+    )
+    (leaf,) = plan_of(sql, "user").leaves
+    worst = extremes()
+    skewed = worst["visits"].set_column(
+        worst["visits"].column_names.index("user_id"),
+        "user_id",
+        pa.array([7] * worst["visits"].num_rows, pa.int64()),
+    )
+    for visits in (worst["visits"].slice(0, 0), skewed):
+        furnish(engine, "user", {**worst, "visits": visits})
+        bounded, large = capped(leaf, 3, 5)
+        same(engine, "user", release_statement(bounded, large))
+        same(engine, "user", census_statement(leaf))
