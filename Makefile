@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check bench clean help
+.PHONY: demo test check bench bench-peers clean help
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
+	@echo "make bench-peers   the bench against peers, each installed under .peers/ the first time"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -34,7 +35,10 @@ check: $(READY)
 	$(BIN)/python -m pytest --doctest-modules -p no:cacheprovider src
 
 bench: $(READY)
-	@for file in bench/*.py; do $(BIN)/python $$file || exit 1; done
+	@for file in $(filter-out bench/peers.py,$(wildcard bench/*.py)); do $(BIN)/python $$file || exit 1; done
+
+bench-peers: $(READY)
+	$(BIN)/python bench/peers.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,1 +1,1 @@
-"""Peer libraries as the benches call them: mechanisms in this process, queries in environments of their own."""
+"""Peers as the benches call them: mechanisms in this process, queries in environments of their own."""

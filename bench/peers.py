@@ -1,0 +1,266 @@
+"""Incrowd on its engines beside its peers: the five questions of bench/engine.py in one run on one machine.
+
+    python bench/peers.py [--rows 1000000] [--own-rows 10000000] [--rounds 5] [--only opendp ours-duckdb]
+    python bench/peers.py --growth [--rows 100000 1000000 10000000 100000000] [--limit 1GB]
+
+Everyone reads the same table and answers for epsilon 1 and delta 1e-7, with a user as the unit. Peers have to
+be told how much a user may contribute, and are told what is best for them on this table (rivals/bounds.py),
+which no analyst could know. Incrowd runs twice: with the same bounds, and with none ("own"), choosing them
+privately.
+
+"ratio" is the time as a ratio to the plain question on the same engine, in the same process, in turns;
+medians of the rounds, after one that warms. "/ DuckDB" is the ratio to the plain question on DuckDB. "MB" is
+the peak of a fresh process that asks once, with all that it starts and the server that it uses. "rmse" is the
+root mean squared error over the true groups, a group that is not released counting as 0; the median of the rounds.
+Whoever needs more than --patience seconds for the rounds of a question is stopped, and what it had answered
+until then counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import statistics
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from engine import CASES, make_table
+from rivals.bounds import DELTA, EPSILON, Bounds, best
+from rivals.environments import RIVALS, CannotInstall, python_of
+from rivals.growth import grow
+from rivals.processes import Outcome, run
+from rivals.protocol import Answer, Job, by_key, sql
+from rivals.server import Server, serving
+
+QUESTIONS = dict(zip(("count", "sum", "distinct", "average", "median"), CASES, strict=True))
+TARGET = 4
+"""At most so many times the plain question of the engine."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One line of the table."""
+
+    name: str
+    title: str
+    engine: str
+    python: Path
+    module: str
+    gaussian: bool
+    source: str
+    server: int = 0
+    more: dict[str, str] | None = None
+
+    @property
+    def ours(self) -> bool:
+        return self.module == "ours"
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a contestant did on a question: seconds, MB and error, or nothing but a note."""
+
+    who: Contestant
+    rounds: int = 0
+    plain: float = math.nan
+    private: float = math.nan
+    plain_peak: float = math.nan
+    peak: float = math.nan
+    rmse: float = math.nan
+    groups: int = 0
+    note: str = ""
+
+
+def contestants(
+    table: Path, server: Server | str, only: list[str], peers: bool
+) -> Iterator[Contestant | str]:
+    """Who can run here, and for everyone else one sentence that says why not."""
+    parquet = str(table.with_suffix(".parquet"))
+    engines = (
+        ("duckdb", "DuckDB", str(table)),
+        ("postgres", "PostgreSQL", ""),
+        ("spark", "Spark", "spark://local[2]"),
+    )
+    for engine, title, source in engines:
+        for caps in ("same", "own"):
+            name, at = f"ours-{engine}", source
+            if only and name not in only:
+                continue
+            if engine == "postgres":
+                if isinstance(server, str):
+                    yield f"Incrowd on {title}: {server}"
+                    break
+                at = server.url
+            pid = server.pid if engine == "postgres" and isinstance(server, Server) else 0
+            more = {"engine": engine, "caps": caps, "parquet": parquet}
+            yield Contestant(
+                name, f"Incrowd, {caps} bounds", title, Path(sys.executable), "ours", True, at, pid, more
+            )
+    for rival in RIVALS if peers else ():
+        if only and rival.name not in only:
+            continue
+        if rival.server and isinstance(server, str):
+            yield f"{rival}: {server}"
+            continue
+        try:
+            python = python_of(rival)
+        except CannotInstall as reason:
+            yield f"{rival}: {reason}"
+            continue
+        at, pid = (server.url, server.pid) if rival.server and isinstance(server, Server) else (parquet, 0)
+        yield Contestant(rival.name, str(rival), rival.engine, python, rival.name, rival.gaussian, at, pid)
+
+
+def score(who: Contestant, job: Job, truth: Answer, patience: float) -> Score:
+    """Time in turns with the plain question first; then the memory of each alone."""
+    timed = run(who.python, who.module, job, patience)
+    answered = timed.said("private")
+    if not answered:
+        return Score(who, note=timed.trouble)
+
+    def memory(kind: str) -> float:
+        alone = Job(**{**vars(job), "kinds": (kind,), "rounds": 0})
+        outcome = run(who.python, who.module, alone, patience, watch=True, server=who.server)
+        return max([outcome.peak, *(line["peak"] for line in outcome.lines if "peak" in line)])
+
+    return Score(
+        who,
+        len(answered),
+        _median(timed, "plain"),
+        _median(timed, "private"),
+        memory("plain"),
+        memory("private"),
+        statistics.median(rmse(truth, line["answer"]) for line in answered),
+        len(answered[-1]["answer"]),
+        timed.trouble,
+    )
+
+
+def _median(outcome: Outcome, kind: str) -> float:
+    return statistics.median(line["seconds"] for line in outcome.said(kind))
+
+
+def rmse(truth: Answer, answer: Answer) -> float:
+    squares = [(answer.get(key, 0.0) - value) ** 2 for key, value in truth.items()]
+    return math.sqrt(statistics.fmean(squares))
+
+
+def line(each: Score, fastest: float) -> str:
+    start = f"{each.who.title:22}{each.who.engine:12}"
+    if not each.rounds:
+        return f"{start}{each.note}"
+    numbers = (
+        f"{each.plain * 1e3:10.0f}{each.private * 1e3:11.0f}{each.private / each.plain:9.1f}"
+        f"{each.private / fastest:9.1f}{each.plain_peak:10.0f}{each.peak:9.0f}"
+        f"{each.rmse:11.4g}{each.groups:8}"
+    )
+    return f"{start}{numbers}{each.rounds:6}  {each.note}"
+
+
+HEAD = (
+    f"{'who':22}{'engine':12}{'plain ms':>10}{'private ms':>11}{'ratio':>9}{'/ DuckDB':>9}"
+    f"{'plain MB':>10}{'MB':>9}{'rmse':>11}{'groups':>8}{'runs':>6}"
+)
+
+
+def compare(rows: int, given: argparse.Namespace, peers: bool) -> None:
+    """The table of one size."""
+    table = make_table(rows)
+    with duckdb.connect(str(table), read_only=True) as connection:
+        parquet = table.with_suffix(".parquet")
+        if not parquet.exists():
+            connection.execute(f"COPY events TO '{parquet}' (FORMAT parquet)")
+        bounds = {gaussian: best(connection, gaussian) for gaussian in (False, True)}
+        truths = {
+            name: by_key(connection.execute(sql(name, 1)).fetchall())
+            for name in QUESTIONS
+            if name in given.questions
+        }
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(serving(table))
+        found = list(contestants(table, server, given.only, peers))
+        running = [each for each in found if isinstance(each, Contestant)]
+        print(f"\n{rows:,} rows, {given.rounds} rounds")
+        for each in found:
+            if isinstance(each, str):
+                print(f"not run: {each}")
+        for name, truth in truths.items():
+            size = statistics.fmean(truth.values())
+            told = " or ".join(dict.fromkeys(str(bounds[gaussian][name]) for gaussian in (True, False)))
+            print(f"\n{QUESTIONS[name].name} (the true mean is {size:.5g}; peers are told {told})\n{HEAD}")
+            scores: list[Score] = []
+            for who in running:
+                scores.append(
+                    score(who, job_of(who, name, bounds, rows, given.rounds), truth, given.patience)
+                )
+                print(line(scores[-1], scores[0].plain), flush=True)
+            print(verdict(scores))
+
+
+def job_of(
+    who: Contestant, question: str, bounds: dict[bool, dict[str, Bounds]], rows: int, rounds: int
+) -> Job:
+    told = bounds[who.gaussian][question]
+    return Job(
+        question,
+        who.source,
+        rounds=rounds,
+        table_rows=rows,
+        rows=told.rows,
+        value=told.value,
+        noise=told.noise,
+        epsilon=EPSILON,
+        delta=DELTA,
+        more=who.more or {},
+    )
+
+
+def verdict(scores: list[Score]) -> str:
+    """How far each target is met."""
+    ours = [each for each in scores if each.rounds and each.who.ours]
+    peers = [each for each in scores if each.rounds and not each.who.ours]
+    slow = max(ours, key=lambda each: each.private / each.plain, default=None)
+    if slow is None:
+        return "  none of ours answered"
+    said = f"  slowest of ours: {slow.private / slow.plain:.1f} times the plain, to be at most {TARGET}"
+    if peers:
+        first = min(peers, key=lambda each: each.rmse)
+        for each in ours:
+            said += (
+                f"\n  {each.who.title} on {each.who.engine}: {each.rmse / first.rmse:.2f} times the error of "
+                f"{first.who.title}, to be at most 1"
+            )
+    return said
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = ["ours-duckdb", "ours-postgres", "ours-spark", *(each.name for each in RIVALS)]
+    parser.add_argument("--rows", type=int, nargs="+")
+    parser.add_argument("--own-rows", type=int, nargs="*", default=[10_000_000], help="sizes without peers")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--patience", type=float, default=300, help="seconds for the rounds of a question")
+    parser.add_argument("--only", nargs="+", choices=names, default=[])
+    parser.add_argument("--questions", nargs="+", choices=list(QUESTIONS), default=list(QUESTIONS))
+    parser.add_argument("--growth", action="store_true", help="time and memory per row instead of peers")
+    parser.add_argument("--limit", default="1GB", help="the engine's memory limit while growing")
+    given = parser.parse_args()
+    if given.growth:
+        rows = given.rows or [100_000, 1_000_000, 10_000_000, 100_000_000]
+        grow(rows, given.questions, given.rounds, given.limit)
+        return
+    for rows in given.rows or [1_000_000]:
+        compare(rows, given, peers=True)
+    for rows in given.own_rows:
+        compare(rows, given, peers=False)
+
+
+if __name__ == "__main__":
+    main()
