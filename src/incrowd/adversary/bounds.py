@@ -59,4 +59,6 @@ def most_hits(false_positives: float, epsilon: float, delta: float = 0.0) -> flo
     if epsilon > 700:
         return 1.0
     factor = math.exp(epsilon)
-    return min(1.0, factor * false_positives + delta, 1 - (1 - false_positives - delta) / factor)
+    # 1 - (1 - false_positives - delta) / factor, without the loss of digits.
+    by_misses = (math.expm1(epsilon) + false_positives + delta) / factor
+    return min(1.0, factor * false_positives + delta, by_misses)
