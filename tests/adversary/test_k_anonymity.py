@@ -94,6 +94,8 @@ def test_a_table_of_ones_own_with_missing_secrets_is_attacked() -> None:
     assert len(report.attempts) == 4
     with pytest.raises(InvalidInput, match="There is no column zip"):
         k_anonymity(table, quasi_identifiers=["zip"], sensitive="ill", excluded=1)
+    with pytest.raises(InvalidInput, match="leave it out of quasi_identifiers"):
+        k_anonymity(table, quasi_identifiers=["age", "ill"], sensitive="ill")
     with pytest.raises(InvalidInput, match="leaves one possible"):
         k_anonymity(table, quasi_identifiers=["age"], sensitive="ill", excluded=9)
     with pytest.raises(InvalidInput, match="shared must be a share"):

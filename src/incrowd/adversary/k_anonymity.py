@@ -77,7 +77,7 @@ def k_anonymity(
     *,
     quasi_identifiers: Sequence[str] = QUASI_IDENTIFIERS,
     sensitive: str = "occupation",
-    ks: Sequence[int] = (2, 3, 4, 5, 6, 8, 10),
+    ks: Sequence[int] = (2, 3, 4, 5, 6, 8, 12),
     shared: float = 0.05,
     excluded: int = 3,
     epsilon: float = 1.0,
@@ -92,6 +92,8 @@ def k_anonymity(
     system's random bits unless a test gives another.
     """
     people = adult() if table is None else table
+    if sensitive in quasi_identifiers:
+        raise InvalidInput(f"{sensitive} is what the attacker looks for: leave it out of quasi_identifiers.")
     column = ranked(people, sensitive)
     # Rows without the sensitive value have no secret to learn.
     people = people.filter(pa.array(column.ranks != MISSING))

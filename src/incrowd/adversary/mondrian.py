@@ -26,7 +26,7 @@ from incrowd.errors import InvalidInput
 MISSING = 0  # the rank of NULL and of NaN, below every value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """A column as ranks: 0 for missing, else the place of the value among the distinct values in order."""
 
@@ -38,7 +38,7 @@ class Column:
     ranks: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Generalised:
     """A k-anonymous table: which rows share a class, and what is published of each class. Rows keep their
     order.

@@ -20,7 +20,7 @@ DAYS = 2_000
 """The time over which people rate."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Ratings:
     """Who rated what, when and how; one entry of each array for each rating, sorted by user, then by item."""
 

@@ -24,7 +24,7 @@ ECCENTRICITY = 1.5
 NOBODY = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Facts:
     """What the attacker has heard about one person: items, about when, and about how they were rated."""
 
@@ -63,7 +63,7 @@ def rarity(support: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.asarray(1 / np.log(np.maximum(support, 2)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scoreboard:
     """A released table of ratings, laid out by item so that facts are scored against all rows at once."""
 

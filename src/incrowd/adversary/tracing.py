@@ -36,7 +36,7 @@ LEVELS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 """The rates of false positives at which the attacker sets her threshold."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Population:
     """What the attacker knows of the people from whom the data were drawn: means, and how attributes vary."""
 
