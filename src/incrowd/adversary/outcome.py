@@ -173,7 +173,7 @@ def _bars(alt: Any, base: Any, report: Report, scale: Any) -> Any:
 
 def _lines(alt: Any, base: Any, report: Report, scale: Any) -> Any:
     """A line for each release over the axis with its band; dashed, what the guarantee allows."""
-    spread = alt.Scale(type="log") if report.logarithmic else alt.Scale()
+    spread = alt.Scale(type="log", nice=False) if report.logarithmic else alt.Scale()
     marks = alt.Axis(tickCount=6, format="~g", grid=False) if report.logarithmic else alt.Axis()
     x = alt.X("x:Q", title=report.axis, scale=spread, axis=marks)
     colour = alt.Color(
