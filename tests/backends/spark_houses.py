@@ -1,0 +1,60 @@
+"""Spark's houses: Parquet files, read by Spark inside this process or by a Spark Connect server."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.backends.spark import Spark
+from incrowd.catalog import Catalog
+from tests import servers
+from tests.backends.houses import catalog_at, cities, tables_from
+
+LOCAL = "spark://local[2]"
+
+
+def at_paths(url: str, mode: str, folder: Path) -> Catalog:
+    """The houses' catalog, with each table in Parquet files of a folder of its own."""
+    catalog = catalog_at(url, mode)
+    tables = {
+        name: table.model_copy(update={"path": (str(folder / name),)})
+        for name, table in catalog.tables.items()
+    }
+    return catalog.model_copy(update={"tables": tables})
+
+
+def write(folder: Path, tables: Mapping[str, pa.Table]) -> None:
+    """Put other rows into the files of some tables: into two files each, so that rows have two homes."""
+    for name, table in tables.items():
+        place = folder / name
+        place.mkdir(exist_ok=True)
+        half = table.num_rows // 2
+        for part, rows in enumerate((table.slice(0, half), table.slice(half))):
+            pq.write_table(rows, place / f"part-{part}.parquet")
+
+
+class SparkHouse:
+    """Spark inside this process."""
+
+    def __init__(self, mode: str, url: str = LOCAL) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="incrowd-spark-"))
+        self._folder.chmod(0o755)
+        atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
+        write(self._folder, {**tables_from(0, True), "cities": cities()})
+        self.backend = Spark(at_paths(url, mode, self._folder))
+
+    def furnish(self, tables: Mapping[str, pa.Table]) -> None:
+        write(self._folder, tables)
+
+
+class SparkConnectHouse(SparkHouse):
+    """A Spark Connect server."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__(mode, servers.spark_connect())
