@@ -11,9 +11,9 @@ privately.
 "ratio" is the time as a ratio to the plain question on the same engine, in the same process, in turns;
 medians of the rounds, after one that warms. "/ DuckDB" is the ratio to the plain question on DuckDB. "MB" is
 the peak of a fresh process that asks once, with all that it starts and the server that it uses. "rmse" is the
-root mean squared error over the true groups, a group that is not released counting as 0; the median of the rounds.
-Whoever needs more than --patience seconds for the rounds of a question is stopped, and what it had answered
-until then counts.
+root mean squared error over the true groups, a group that is not released counting as 0; the median of the
+rounds. Whoever needs more than --patience seconds for the rounds of a question is stopped, and what it had
+answered until then counts.
 """
 
 from __future__ import annotations
@@ -123,22 +123,26 @@ def score(who: Contestant, job: Job, truth: Answer, patience: float) -> Score:
     if not answered:
         return Score(who, note=timed.trouble)
 
-    def memory(kind: str) -> float:
-        alone = Job(**{**vars(job), "kinds": (kind,), "rounds": 0})
-        outcome = run(who.python, who.module, alone, patience, watch=True, server=who.server)
-        return max([outcome.peak, *(line["peak"] for line in outcome.lines if "peak" in line)])
-
     return Score(
         who,
         len(answered),
         _median(timed, "plain"),
         _median(timed, "private"),
-        memory("plain"),
-        memory("private"),
+        _memory(who, job, "plain", patience),
+        _memory(who, job, "private", patience),
         statistics.median(rmse(truth, line["answer"]) for line in answered),
         len(answered[-1]["answer"]),
         timed.trouble,
     )
+
+
+def _memory(who: Contestant, job: Job, kind: str, patience: float) -> float:
+    """The peak of a fresh process that asks once; NaN where it did not come to an answer."""
+    alone = Job(**{**vars(job), "kinds": (kind,), "rounds": 0})
+    outcome = run(who.python, who.module, alone, patience, watch=True, server=who.server)
+    if outcome.trouble:
+        return math.nan
+    return max([outcome.peak, *(line["peak"] for line in outcome.lines if "peak" in line)])
 
 
 def _median(outcome: Outcome, kind: str) -> float:
