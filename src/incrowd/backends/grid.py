@@ -101,6 +101,13 @@ def weight_of(column: str, signed: bool) -> str:
     return f"CASE WHEN {summed} <= CAST({MOST} AS HUGEINT) THEN CAST({summed} AS BIGINT) END"
 
 
+def unit_sum(column: str) -> str:
+    """What a unit's rows sum to; NULL beyond 2^62."""
+    summed = f"COALESCE(SUM({column}), 0)"
+    bound = f"CAST({MOST} AS HUGEINT)"
+    return f"CASE WHEN {summed} <= {bound} AND {summed} >= -{bound} THEN CAST({summed} AS BIGINT) END"
+
+
 def counted(text: str) -> str:
     """A sum as BIGINT, clamped to what mechanisms take: a contraction, so no sensitivity grows."""
     bound = f"CAST({MOST_RELEASED} AS HUGEINT)"

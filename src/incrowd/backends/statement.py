@@ -7,7 +7,7 @@ raise. The shape, for a unit column u and keys k (design decision 3):
     totals  GROUP BY u: what the unit weighs, t                 (row measures)
     pairs   GROUP BY u, k: one line per unit and group          (COUNT(DISTINCT unit), bounds per group, keys)
     shares  GROUP BY u: what the unit's pairs weigh
-    result  join, shrink where t > C, GROUP BY k
+    result  join, shrink where t > C, GROUP BY k                (without keys: shrink units' sums, no join)
 
 Parts with different grouping (sums, pairs, histograms, grand totals) are stacked with UNION ALL into one
 statement, so that all of them see one snapshot of the data. What counts ones needs no division per row: a
@@ -31,6 +31,7 @@ from incrowd.backends.grid import (
     pair_value,
     present_in,
     steps_of,
+    unit_sum,
     weight_cap,
     weight_of,
 )
@@ -87,8 +88,9 @@ def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -
         numbers["sums" if direct else "pairs"]["keys"] = counted(mass)
     if not any(numbers.values()) and not builder.stacked:
         numbers["sums"] = {"nothing": integer(0)}
+    by_row = builder.joined("__rows", "__totals") if leaf.keys else "__totals"
     sources = {
-        "sums": builder.joined("__rows", "__totals") if builder.totals else "__rows",
+        "sums": by_row if builder.totals else "__rows",
         "pairs": builder.joined("__pairs", "__shares"),
     }
     for kind, found in numbers.items():
@@ -110,6 +112,8 @@ def _row_unit(builder: Builder, measure: Measure) -> _Column:
 
 def _of_rows(builder: Builder, measure: Measure) -> _Column:
     """A measure that is summed over rows, each shrunk by its unit's weight."""
+    if not builder.keys and not measure.buckets:
+        return _of_units(builder, measure)
     source = builder.joined("__rows", "__totals")
     cap = weight_cap(measure)
     if measure.weighing == "own" and measure.value is not None:
@@ -126,6 +130,28 @@ def _of_rows(builder: Builder, measure: Measure) -> _Column:
     share = builder.total(_share(builder.totals[weight], cap))
     summed = counted(f"SUM({_shared(value, f'__totals.{share}', measure.low - measure.centre < 0)})")
     return _Column(summed, source, f"__totals.{weight}")
+
+
+def _of_units(builder: Builder, measure: Measure) -> _Column:
+    """A measure without groups: what all of a unit's rows add is shrunk at once, and no row is joined again.
+
+    A unit's rows sum to at most t (or t rows of at most L each) in absolute value, so its sum times C / t is
+    at most C (or C L), by the same argument as for single rows. A sum beyond 2^62 steps counts for nothing.
+    """
+    cap = weight_cap(measure)
+    if measure.value is None:
+        weight = builder.total(_count(_flag(builder, measure)))
+        part = _shrunk(integer(1 << -measure.exponent), weight, cap)
+        return _Column(counted(f"SUM({weight} * ({part}))"), "__totals", f"__totals.{weight}")
+    value = builder.row(steps_of(measure, measure.exponent))
+    if measure.weighing == "own":
+        weight = builder.total(weight_of(value, measure.low < 0))
+    else:
+        weight = builder.total(_count(_flag(builder, measure)))
+    total = builder.total(unit_sum(value))
+    share = f"{total} * ({_share(weight, cap)})"
+    part = f"CASE WHEN {weight} <= {integer(cap)} THEN {total} ELSE CAST(TRUNC({share}) AS BIGINT) END"
+    return _Column(counted(f"SUM({part})"), "__totals", f"__totals.{weight}")
 
 
 def _of_pairs(builder: Builder, measure: Measure) -> _Column:
