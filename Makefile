@@ -10,6 +10,7 @@ help:
 	@echo "make test    the whole test-suite"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
+	@echo "make audit   every broken mechanism must be caught, no real one accused (some minutes)"
 	@echo "make bench-peers   the bench against peers, each installed under .peers/ the first time"
 
 $(READY): pyproject.toml constraints.txt
@@ -39,6 +40,9 @@ bench: $(READY)
 
 bench-peers: $(READY)
 	$(BIN)/python bench/peers.py
+
+audit: $(READY)
+	@$(BIN)/python -m incrowd.adversary.audit
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.adversary.audit.auditor import Audit, audit
+from incrowd.adversary.audit.auditor import LEAST_SAMPLES, Audit, audit
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,6 @@ class Case:
             self.x_prime,
             epsilon=self.epsilon,
             delta=self.delta,
-            samples=max(200, int(self.samples * share)),
+            samples=max(LEAST_SAMPLES, int(self.samples * share)),
             confidence=confidence,
         )

@@ -7,7 +7,7 @@ an audit to be valid, for the event is tested on outputs that were never seen he
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from incrowd.adversary.audit.features import (
     learn_bins,
     learn_cells,
     levels,
+    linear,
     logistic,
 )
 from incrowd.adversary.audit.outputs import Outputs, read
@@ -90,6 +91,8 @@ def _listed(event: Event, score: Cells) -> str:
     inside = [key for key, each in score.scores.items() if _inside(event, each)]
     if _inside(event, 0.0) or "" in inside or len(inside) > len(score.scores) / 2 > 8:
         outside = [key for key in score.scores if key not in set(inside)]
+        if not outside:
+            return f"{score.feature.name} is anything"
         return f"{score.feature.name} is not {_join([_key(each) for each in outside])}"
     strength = sorted(inside, key=lambda key: -abs(score.scores[key]))
     return f"{score.feature.name} is {_join([_key(each) for each in strength])}"
@@ -163,17 +166,21 @@ def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
     places = [score for score in learned if _kind(score) in ("value", "word")]
     if len(places) > 1:
         sums.append(Weighted(places, [1.0] * len(places), "naive Bayes"))
+    heads = first.head(FITTED), second.head(FITTED)
+    labels = np.concatenate([np.ones(heads[0].size), np.zeros(heads[1].size)])
+    values = [score for score in plain if isinstance(score, Value) and score.feature.kind == "value"]
+    if len(values) > 1 and np.isfinite(columns := _columns(values, heads)).all():
+        sums.append(Weighted(values, linear(columns, labels).tolist(), "linear"))
     if len(learned) > 1:
-        columns = [
-            np.column_stack([score.of(each) for score in learned])
-            for each in (first.head(FITTED), second.head(FITTED))
-        ]
-        labels = np.concatenate([np.ones(len(columns[0])), np.zeros(len(columns[1]))])
-        weights = logistic(np.concatenate(columns), labels)
+        weights = logistic(_columns(learned, heads), labels)
         sums.append(Weighted(learned, weights.tolist(), "logistic"))
     words = [score for score in learned if _kind(score) == "word"]
     bins = [score for score in learned if _kind(score) != "word"]
     return [*words, *plain, *bins, *([whole] if whole else []), *sums]
+
+
+def _columns(scores: Sequence[Score], both: tuple[Outputs, Outputs]) -> Floats:
+    return np.concatenate([np.column_stack([score.of(each) for score in scores]) for each in both])
 
 
 def _kind(score: Score) -> str:

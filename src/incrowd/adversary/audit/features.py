@@ -7,8 +7,9 @@ exponent of the lowest bit that is set: sums of floats differ in it although the
 
 A *score* is learned from features: the value itself; or, bin by bin, the logarithm of how much likelier the
 bin is on x than on x'. By the lemma of Neyman and Pearson thresholds of the likelihood ratio are the best
-events; for independent places it is the sum of the places' scores (naive Bayes), and where places depend on
-each other a logistic regression weighs those scores.
+events; for independent places it is the sum of the places' scores (naive Bayes). Where places depend on each
+other a logistic regression weighs those scores, and where they are many Fisher's linear discriminant is
+learned from fewer runs.
 """
 
 from __future__ import annotations
@@ -263,6 +264,17 @@ def learn_cells(feature: Feature, first: Outputs, second: Outputs) -> Cells | No
         (counts[1] + MASS) / (second.size + MASS)
     )
     return Cells(feature, dict(zip(keys, found.tolist(), strict=True)))
+
+
+def linear(columns: Floats, labels: Floats) -> Floats:
+    """The weights of Fisher's linear discriminant, with a small ridge."""
+    spread = columns.std(axis=0) + 1e-300
+    scaled = (columns - columns.mean(axis=0)) / spread
+    first, second = scaled[labels == 1], scaled[labels == 0]
+    covariance = np.atleast_2d((np.cov(first.T) + np.cov(second.T)) / 2)
+    ridge = 1e-3 * np.eye(columns.shape[1])
+    weights = np.linalg.solve(covariance + ridge, first.mean(axis=0) - second.mean(axis=0))
+    return np.asarray(weights / spread, dtype=np.float64)
 
 
 def logistic(columns: Floats, labels: Floats, rounds: int = 12) -> Floats:

@@ -54,15 +54,17 @@ def noise_without_the_hits(data: list[int], runs: int) -> Integers:
 
 
 def compared_value_released(data: list[int], runs: int) -> Integers:
-    """A hit releases the very value that was compared (Roth's lecture notes)."""
+    """The place of the first hit, and the very value that was compared there (Roth's lecture notes)."""
     above, values = _transcripts(data, runs, 2, 2, 1)
-    return np.asarray(np.where(above == 1, values, above - 1_000), dtype=np.int64)
+    place = np.where((above == 1).any(axis=1), (above == 1).argmax(axis=1), -1)
+    value = np.where(place >= 0, values[np.arange(runs), place], 0)
+    return np.column_stack([place, value])
 
 
 def threshold_drawn_anew(data: list[int], runs: int) -> Integers:
     """The threshold's noise is drawn anew for each question, and paid for once."""
     noise = discrete_laplace(2, size=(runs, len(data))) + discrete_laplace(4, size=(runs, len(data)))
-    return (np.asarray(data) + noise >= 0).astype(np.int64)
+    return np.asarray(np.asarray(data) + noise >= 0, dtype=np.int64)
 
 
 def maximum_with_its_value(data: list[int], runs: int) -> Integers:
@@ -117,10 +119,10 @@ MUTANTS = (
         "the compared value",
         "A sparse vector releases the noisy value that it compared.",
         Batch(compared_value_released),
-        [0] * 5 + [4],
-        [1] * 5 + [3],
+        [-1] * 8 + [0],
+        [0] * 8 + [-1],
         1.0,
-        samples=100_000,
+        samples=200_000,
     ),
     Case(
         "a threshold drawn anew",

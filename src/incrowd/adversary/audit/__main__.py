@@ -1,0 +1,117 @@
+"""`python -m incrowd.adversary.audit`: the table of all audits. Progress goes to standard error.
+
+Exit status 1 when a mutant escapes, a real mechanism is accused or a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from incrowd.adversary.audit.suite import Line, cases, everything, run, summary
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all audits, or what the options say, and print what was found."""
+    parser = argparse.ArgumentParser(prog="python -m incrowd.adversary.audit", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer runs of real mechanisms and curators")
+    parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
+    parser.add_argument("--targets", action="store_true", help="measure the auditor itself instead")
+    parser.add_argument("--workers", type=int, default=None, help="processes at a time; one for each core")
+    chosen = parser.parse_args(arguments)
+    if chosen.targets:
+        return targets(chosen.json)
+    lines = sorted(audited(chosen.quick, chosen.workers), key=_order())
+    if chosen.json:
+        print(json.dumps(_finite([line.to_dict() for line in lines]), indent=2))
+    else:
+        console = Console(highlight=False, markup=False)
+        console.print(table(lines))
+        console.print(summary(lines))
+    return 0 if all(line.right for line in lines) else 1
+
+
+def audited(quick: bool, workers: int | None) -> list[Line]:
+    """All audits, with a bar that says which was done last."""
+    wanted = everything(quick)
+    bar = Progress(
+        TextColumn("auditing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+    )
+    lines = []
+    with bar:
+        task = bar.add_task("", total=len(wanted))
+        for line in run(wanted, workers=workers):
+            lines.append(line)
+            bar.update(task, advance=1, description=f"{line.name}: {line.word}")
+    return lines
+
+
+def _order() -> Any:
+    listed = [(kind, case.name) for kind in ("mutant", "mechanism", "curator") for case in cases(kind)]
+    places = {key: place for place, key in enumerate(listed)}
+    return lambda line: places[line.kind, line.name]
+
+
+def table(lines: Sequence[Line]) -> Table:
+    """One row for each audit."""
+    made = Table(box=None, pad_edge=False, title="What each is found to have at least", title_justify="left")
+    for name in ("", "claimed", "epsilon at least", "of the claim", "runs", "", "where it shows"):
+        made.add_column(name, justify="right" if name.startswith(("claim", "eps", "of", "runs")) else "left")
+    kind = ""
+    for line in lines:
+        if line.kind != kind:
+            kind = line.kind
+            made.add_row(f"{kind.upper()}S", style="bold")
+        found = line.audit
+        claim = f"{found.epsilon:.3g}" + (f", {found.delta:g}" if found.delta else "")
+        made.add_row(
+            line.name,
+            claim,
+            f"{found.bound:.3f}",
+            f"{found.closeness:.0%}",
+            f"{found.samples:,}",
+            line.word,
+            line.about if line.kind == "mutant" else found.event,
+            style=None if line.right else "bold red",
+        )
+    return made
+
+
+def targets(as_json: bool) -> int:
+    """What the auditor is held to, measured."""
+    from incrowd.adversary.audit.targets import false_alarms, gaussian_delta, recovered
+
+    found = []
+    for target in (*recovered(), gaussian_delta(), false_alarms()):
+        found.append(target)
+        if not as_json:
+            print(f"{'reached' if target.reached else 'MISSED':8} {target.name}: {target.found}", flush=True)
+    if as_json:
+        print(json.dumps([vars(target) for target in found], indent=2))
+    return 0 if all(target.reached for target in found) else 1
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

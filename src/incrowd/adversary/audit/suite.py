@@ -1,0 +1,108 @@
+"""The auditor over everything: every mutant must be caught, no real mechanism and no curator accused.
+
+Each audit is wrong with probability at most 1e-5, so an accusation in the whole table is a bug and not bad
+luck (the chance that all are right is above 99.9%). Audits run in processes of their own, on all cores.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from incrowd.adversary.audit.auditor import Audit
+from incrowd.adversary.audit.case import Case
+
+Kind = Literal["mutant", "mechanism", "curator"]
+CONFIDENCE = 1 - 1e-5
+QUICK: dict[Kind, float] = {"mutant": 1.0, "mechanism": 0.08, "curator": 0.03}
+"""The share of its samples that a case has in a quick run; mutants need theirs to be caught."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One case and what its audit found."""
+
+    kind: Kind
+    name: str
+    about: str
+    audit: Audit
+    seconds: float
+
+    @property
+    def right(self) -> bool:
+        """Whether a mutant was caught, or a real one not accused."""
+        return (self.audit.verdict == "violates") == (self.kind == "mutant")
+
+    @property
+    def word(self) -> str:
+        """The outcome in a word."""
+        if self.kind == "mutant":
+            return "caught" if self.right else "ESCAPED"
+        return "consistent" if self.right else "ACCUSED"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The line as plain values."""
+        told = {"kind": self.kind, "name": self.name, "about": self.about}
+        return {**told, "right": self.right, "seconds": round(self.seconds, 2), **self.audit.to_dict()}
+
+
+def cases(kind: Kind) -> Sequence[Case]:
+    """All cases of a kind."""
+    # Imported here, so that a process that audits mutants need not load the curator.
+    if kind == "mutant":
+        from incrowd.adversary.mutants import MUTANTS
+
+        return MUTANTS
+    if kind == "mechanism":
+        from incrowd.adversary.audit.real import REAL
+
+        return REAL
+    from incrowd.adversary.audit.curators import CURATORS
+
+    return CURATORS
+
+
+def one(kind: Kind, place: int, share: float, confidence: float) -> Line:
+    """The audit of one case, here and now."""
+    case = cases(kind)[place]
+    started = time.perf_counter()
+    found = case.audited(share=share, confidence=confidence)
+    return Line(kind, case.name, case.about, found, time.perf_counter() - started)
+
+
+def run(
+    wanted: Sequence[tuple[Kind, int, float]], *, confidence: float = CONFIDENCE, workers: int | None = None
+) -> Iterator[Line]:
+    """The audits of (kind, place, share), each as it is done, in `workers` processes (one for each core)."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # Spawned, for a forked child would share the state of whatever was used before.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers or cores, mp_context=context) as pool:
+        jobs = [pool.submit(one, kind, place, share, confidence) for kind, place, share in wanted]
+        for job in as_completed(jobs):
+            yield job.result()
+
+
+def everything(quick: bool = False) -> list[tuple[Kind, int, float]]:
+    """All cases with their shares, the slow ones first."""
+    kinds: tuple[Kind, ...] = ("curator", "mechanism", "mutant")
+    return [
+        (kind, place, QUICK[kind] if quick else 1.0) for kind in kinds for place in range(len(cases(kind)))
+    ]
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """The table in a sentence."""
+    mutants = [line for line in lines if line.kind == "mutant"]
+    others = [line for line in lines if line.kind != "mutant"]
+    caught = sum(line.right for line in mutants)
+    accused = sum(not line.right for line in others)
+    return (
+        f"{caught} of {len(mutants)} mutants caught; {accused or 'none'} of {len(others)} real ones accused, "
+        f"with {sum(2 * line.audit.samples for line in lines):,} runs."
+    )
