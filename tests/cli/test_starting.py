@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 
 from incrowd.catalog import load
@@ -156,3 +157,28 @@ def test_a_wrong_word_is_told_and_nothing_is_written(
     assert found.status == 2 and said in found.err
     assert found.err.count("\n") == 1 and "secret" not in found.err
     assert not (folder / "curator.yaml").exists()
+
+
+def test_the_tables_of_a_database_make_a_file_that_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, postgres_database: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with psycopg.connect(postgres_database) as owner:
+        owner.execute("CREATE TABLE people (user_id uuid, age int, region varchar(9), tags text[])")
+        owner.execute(
+            "INSERT INTO people SELECT gen_random_uuid(), 20 + i % 50, 'north' "
+            "FROM generate_series(1, 300) AS r(i)"
+        )
+    made = run("init", postgres_database, *GIVEN)
+    assert made.status == 0, made.err
+    with Curator.open("curator.yaml") as curator:
+        assert curator.catalog.tables["people"].columns["user_id"].type == "text"
+        assert (
+            curator.ask("SELECT region, COUNT(*) AS n FROM people GROUP BY region").to_arrow().num_rows == 3
+        )
+
+
+def test_a_database_that_cannot_be_listed_is_said(run: Run, postgres_database: str) -> None:
+    assert "no table that its role may read" in run("init", postgres_database, "--yes").err
+    assert "no engine is installed for oracle" in run("init", "oracle://x/y", "--yes").err
+    assert "one database alone" in run("init", postgres_database, "people.csv", "--yes").err

@@ -2,7 +2,7 @@
 
 from incrowd.backends.backend import Backend, Progress
 from incrowd.backends.duckdb import DuckDB, frame_types
-from incrowd.backends.registry import open_backend, schemes
+from incrowd.backends.registry import describe, open_backend, schemes
 from incrowd.backends.statement import Part, Statement, census_statement, release_statement
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Progress",
     "Statement",
     "census_statement",
+    "describe",
     "frame_types",
     "open_backend",
     "release_statement",

@@ -49,6 +49,12 @@ SELECT a.attname, format_type(COALESCE(NULLIF(t.typbasetype, 0), t.oid), NULL), 
 FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
 WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
+_READABLE = """
+SELECT oid, relname FROM pg_class
+WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid) AND has_table_privilege(oid, 'SELECT')
+  AND relnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname ~ '^(pg_|information_schema)')
+ORDER BY relname
+"""
 _CHANGES = """
 SELECT c.relkind::text, COALESCE(
   (SELECT string_agg(concat_ws(' ', p.oid, p.relfilenode, pg_stat_get_tuples_inserted(p.oid),
@@ -69,7 +75,7 @@ class Postgres:
         try:
             with psycopg.connect(self._url, connect_timeout=10) as connection:
                 self._oids = {name: self._found(connection, name) for name in catalog.tables}
-                self._types = {name: self._columns(connection, name) for name in catalog.tables}
+                self._types = {name: _columns(connection, oid) for name, oid in self._oids.items()}
         except psycopg.Error as error:
             raise CatalogError(f"sources: the database cannot be reached: {_first_line(error)}") from None
         self._tables = {
@@ -79,6 +85,18 @@ class Postgres:
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=self._configure, name="incrowd"
         )
+
+    @staticmethod
+    def describe(url: str) -> dict[str, dict[str, str]]:
+        """The tables and views on the role's search path that it may read, with their columns' types."""
+        found: dict[str, dict[str, str]] = {}
+        try:
+            with psycopg.connect(url, connect_timeout=10) as connection:
+                for oid, name in connection.execute(_READABLE).fetchall():
+                    found[name] = _columns(connection, oid)
+        except psycopg.Error as error:
+            raise CatalogError(f"The database cannot be reached: {_first_line(error)}") from None
+        return found
 
     def _configure(self, connection: psycopg.Connection[Any]) -> None:
         connection.autocommit = True
@@ -106,10 +124,6 @@ class Postgres:
         if not (may and may[0]):
             raise CatalogError(f"tables.{name}: the role of the URL may not read it; GRANT SELECT to it.")
         return int(row[0])
-
-    def _columns(self, connection: psycopg.Connection[Any], name: str) -> dict[str, str]:
-        rows = connection.execute(_COLUMNS, (self._oids[name],)).fetchall()
-        return {each[0]: "enum" if each[2] == "e" else each[1] for each in rows}
 
     def _origin(self, name: str) -> exp.Expr:
         *schema, table = self._place(name)
@@ -165,6 +179,11 @@ class Postgres:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+
+
+def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, str]:
+    rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+    return {each[0]: "enum" if each[2] == "e" else each[1] for each in rows}
 
 
 def _streamed(connection: psycopg.Connection[Any], text: str) -> pa.Table:

@@ -42,6 +42,18 @@ def open_backend(catalog: Catalog, frames: Mapping[str, Any] | None = None) -> B
     return _engine(one_url(catalog).partition("://")[0].lower())(catalog)
 
 
+def describe(url: str) -> dict[str, dict[str, str]]:
+    """The tables of a database that its role may read, with the types of their columns."""
+    scheme = url.partition("://")[0].lower()
+    listing = getattr(_engine(scheme), "describe", None)
+    if listing is None:
+        raise CatalogError(f"The tables of {scheme} cannot be listed; write the file by hand, or with files.")
+    found: dict[str, dict[str, str]] = listing(url)
+    if not found:
+        raise CatalogError("The database has no table that its role may read; GRANT SELECT on one first.")
+    return found
+
+
 def _engine(scheme: str) -> Engine:
     if scheme in _OWN:
         module, name, extra = _OWN[scheme]

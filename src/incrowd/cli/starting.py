@@ -39,8 +39,12 @@ _RULES = (
 
 def init(
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="TABLE-FILE...", show_default=False, help="CSV, Parquet or DuckDB files."),
+        list[str],
+        typer.Argument(
+            metavar="TABLE-FILE...",
+            show_default=False,
+            help="CSV, Parquet or DuckDB files, or the URL of a database.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")

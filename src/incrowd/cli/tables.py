@@ -1,4 +1,6 @@
-"""The tables in a file: names, columns and types, as the database engine describes them. No row is kept."""
+"""The tables in a file or a database: names, columns and types, as the engine describes them. No row is
+kept.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from incrowd.backends import describe
 from incrowd.errors import InvalidInput
 
 _CSV = {".csv", ".tsv", ".txt"}
@@ -29,10 +32,15 @@ class TableFile:
     """Whether the types were guessed from rows."""
 
 
-def read_tables(files: Sequence[Path], root: Path) -> list[TableFile]:
-    """The tables of all files; paths in their sources start from `root`."""
+def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
+    """The tables of all files, or of the database at a URL; paths in their sources start from `root`."""
     found: list[TableFile] = []
-    for file in files:
+    if any("://" in each for each in files):
+        if len(files) > 1:
+            raise InvalidInput("Give one database alone: the tables of a catalog are on one engine.")
+        (url,) = files
+        return [TableFile(name, columns, "main", {"url": url}) for name, columns in describe(url).items()]
+    for file in map(Path, files):
         if not file.exists():
             raise InvalidInput(f"There is no file {file}.")
         if file.is_dir():
