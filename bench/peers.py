@@ -25,6 +25,7 @@ import statistics
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -44,14 +45,14 @@ TARGET = 4
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of the table."""
+    """One line of the table. `style`: has Gaussian noise, and pays for keys apart."""
 
     name: str
     title: str
     engine: str
     python: Path
     module: str
-    gaussian: bool
+    style: tuple[bool, bool]
     source: str
     server: int = 0
     more: dict[str, str] | None = None
@@ -99,7 +100,15 @@ def contestants(
             pid = server.pid if engine == "postgres" and isinstance(server, Server) else 0
             more = {"engine": engine, "caps": caps, "parquet": parquet}
             yield Contestant(
-                name, f"Incrowd, {caps} bounds", title, Path(sys.executable), "ours", True, at, pid, more
+                name,
+                f"Incrowd, {caps} bounds",
+                title,
+                Path(sys.executable),
+                "ours",
+                (True, False),
+                at,
+                pid,
+                more,
             )
     for rival in RIVALS if peers else ():
         if only and rival.name not in only:
@@ -113,7 +122,9 @@ def contestants(
             yield f"{rival}: {reason}"
             continue
         at, pid = (server.url, server.pid) if rival.server and isinstance(server, Server) else (parquet, 0)
-        yield Contestant(rival.name, str(rival), rival.engine, python, rival.name, rival.gaussian, at, pid)
+        yield Contestant(
+            rival.name, str(rival), rival.engine, python, rival.name, (rival.gaussian, rival.split), at, pid
+        )
 
 
 def score(who: Contestant, job: Job, truth: Answer, patience: float) -> Score:
@@ -179,7 +190,7 @@ def compare(rows: int, given: argparse.Namespace, peers: bool) -> None:
         parquet = table.with_suffix(".parquet")
         if not parquet.exists():
             connection.execute(f"COPY events TO '{parquet}' (FORMAT parquet)")
-        bounds = {gaussian: best(connection, gaussian) for gaussian in (False, True)}
+        bounds = {style: best(connection, *style) for style in product((True, False), repeat=2)}
         truths = {
             name: by_key(connection.execute(sql(name, 1)).fetchall())
             for name in QUESTIONS
@@ -195,7 +206,7 @@ def compare(rows: int, given: argparse.Namespace, peers: bool) -> None:
                 print(f"not run: {each}")
         for name, truth in truths.items():
             size = statistics.fmean(truth.values())
-            told = " or ".join(dict.fromkeys(str(bounds[gaussian][name]) for gaussian in (True, False)))
+            told = " or ".join(dict.fromkeys(str(each[name]) for each in bounds.values()))
             print(f"\n{QUESTIONS[name].name} (the true mean is {size:.5g}; peers are told {told})\n{HEAD}")
             scores: list[Score] = []
             for who in running:
@@ -207,9 +218,9 @@ def compare(rows: int, given: argparse.Namespace, peers: bool) -> None:
 
 
 def job_of(
-    who: Contestant, question: str, bounds: dict[bool, dict[str, Bounds]], rows: int, rounds: int
+    who: Contestant, question: str, bounds: dict[tuple[bool, bool], dict[str, Bounds]], rows: int, rounds: int
 ) -> Job:
-    told = bounds[who.gaussian][question]
+    told = bounds[who.style][question]
     return Job(
         question,
         who.source,

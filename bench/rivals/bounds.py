@@ -9,16 +9,13 @@ for Laplace noise of scale rows * value / epsilon (or Gaussian noise, where a us
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 
 EPSILON, DELTA = 1.0, 1e-7
-# Gaussian noise of (EPSILON, DELTA), per unit of L2 sensitivity, as accountants for zero-concentrated privacy
-# find it: rho = (sqrt(ln(1/delta) + epsilon) - sqrt(ln(1/delta)))^2, scale = 1 / sqrt(2 rho).
-RHO = (math.sqrt(math.log(1 / DELTA) + EPSILON) - math.sqrt(math.log(1 / DELTA))) ** 2
 ROWS = [round(2 ** (step / 2)) for step in range(25)]
 VALUES = [25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 500.0, 1000.0]
 TOP = VALUES[-1]
@@ -36,14 +33,18 @@ class Bounds:
         return f"{self.rows} rows per user, values up to {self.value:g}, {self.noise} noise"
 
 
-def best(connection: duckdb.DuckDBPyConnection, gaussian: bool) -> dict[str, Bounds]:
-    """The bounds for each question, for a peer that has Gaussian noise too, or Laplace noise alone."""
+def best(connection: duckdb.DuckDBPyConnection, gaussian: bool, split: bool) -> dict[str, Bounds]:
+    """The bounds for each question.
+
+    For a peer that has Gaussian noise too (or Laplace noise alone), and that pays for private keys with half
+    of epsilon (or releases a group when its noisy count passes a threshold, for delta alone).
+    """
     rows = _column(connection, "SELECT COUNT(*) FROM events GROUP BY user_id")
     kept = {cap: np.minimum(rows, cap).sum() for cap in ROWS}
     return {
         "count": _least(((rows.sum() - kept[cap]) ** 2 + _laplace(cap), Bounds(cap, TOP)) for cap in ROWS),
         "sum": _sum(connection, {cap: each / rows.sum() for cap, each in kept.items()}),
-        "distinct": _distinct(connection, gaussian),
+        "distinct": _distinct(connection, gaussian, EPSILON / 2 if split else EPSILON),
         "average": _average(connection, kept),
         # The error of a median in ranks: of the sample, and of a selection whose scores move by one per row.
         "median": _least((0.25 / kept[cap] + (2 * cap / kept[cap]) ** 2, Bounds(cap, TOP)) for cap in ROWS),
@@ -81,18 +82,26 @@ def _average(connection: duckdb.DuckDBPyConnection, kept: dict[int, float]) -> B
     return _least((error(cap, top), Bounds(cap, top)) for cap in ROWS for top in VALUES)
 
 
-def _distinct(connection: duckdb.DuckDBPyConnection, gaussian: bool) -> Bounds:
+def _distinct(connection: duckdb.DuckDBPyConnection, gaussian: bool, epsilon: float) -> Bounds:
     days = _column(connection, "SELECT COUNT(DISTINCT day) FROM events GROUP BY user_id")
     truth = _column(connection, "SELECT COUNT(DISTINCT user_id) FROM events GROUP BY day")
-    lost = {cap: 1 - np.minimum(days, cap).sum() / days.sum() for cap in ROWS}
-    noises: dict[str, Callable[[float], float]] = {"laplace": _laplace}
-    if gaussian:
-        noises["gaussian"] = lambda cap: cap / (2 * RHO)
-    return _least(
-        (np.mean((lost[cap] * truth) ** 2) + noise(cap), Bounds(cap, TOP, name))
-        for cap in ROWS
-        for name, noise in noises.items()
-    )
+
+    def error(cap: int, noise: str) -> float:
+        share = np.minimum(days, cap).sum() / days.sum()
+        if noise == "laplace":
+            scale = cap / epsilon
+            variance, threshold = 2 * scale**2, scale * math.log(cap / (2 * DELTA))
+        else:
+            # rho = (sqrt(ln(1/delta) + epsilon) - sqrt(ln(1/delta)))^2 is enough for (epsilon, delta).
+            rho = (math.sqrt(math.log(1 / DELTA) + epsilon) - math.sqrt(math.log(1 / DELTA))) ** 2
+            variance = cap / (2 * rho)
+            threshold = math.sqrt(variance * 2 * math.log(cap / DELTA))
+        # Three deviations above, so that a group is hardly ever lost.
+        released = np.where(share * truth > threshold + 3 * math.sqrt(variance), share * truth, 0)
+        return float(np.mean((released - truth) ** 2) + variance)
+
+    noises = ("laplace", "gaussian") if gaussian else ("laplace",)
+    return _least((error(cap, noise), Bounds(cap, TOP, noise)) for cap in ROWS for noise in noises)
 
 
 def _laplace(sensitivity: float) -> float:

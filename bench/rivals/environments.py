@@ -16,7 +16,10 @@ PATIENCE = 900
 
 @dataclass(frozen=True)
 class Rival:
-    """A peer: its package, the Python releases it runs on, and the engine that does its work."""
+    """A peer: its package, the Python releases it runs on, and the engine that does its work.
+
+    `server`: that is a server. `gaussian`: it has Gaussian noise. `split`: it pays for keys apart.
+    """
 
     name: str
     title: str
@@ -25,6 +28,7 @@ class Rival:
     pythons: tuple[str, ...] = ("3.11", "3.12", "3.10")
     server: bool = False
     gaussian: bool = False
+    split: bool = False
 
     @property
     def requirements(self) -> Path:
@@ -37,10 +41,10 @@ class Rival:
 
 RIVALS = (
     Rival("opendp", "OpenDP", "opendp", "Polars", gaussian=True),
-    Rival("tumult", "Tumult", "tmlt.analytics", "Spark", ("3.11", "3.12", "3.10", "3.9")),
-    Rival("pipelinedp", "PipelineDP", "pipeline-dp", "Python", gaussian=True),
+    Rival("tumult", "Tumult", "tmlt.analytics", "Spark", split=True),
+    Rival("pipelinedp", "PipelineDP", "pipeline-dp", "Python", gaussian=True, split=True),
     Rival("smartnoise", "SmartNoise", "smartnoise-sql", "PostgreSQL", server=True),
-    Rival("qrlew", "Qrlew", "pyqrlew", "PostgreSQL", server=True, gaussian=True),
+    Rival("qrlew", "Qrlew", "pyqrlew", "PostgreSQL", server=True, gaussian=True, split=True),
 )
 
 

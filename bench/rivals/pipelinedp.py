@@ -67,6 +67,9 @@ def _parameters(job: Job) -> pipeline_dp.AggregateParams:
         "noise_kind": pipeline_dp.NoiseKind[job.noise.upper()],
     }
     if job.question == "distinct":
+        if job.noise == "gaussian":
+            strategy = pipeline_dp.PartitionSelectionStrategy.GAUSSIAN_THRESHOLDING
+            given["partition_selection_strategy"] = strategy
         given |= {"max_partitions_contributed": job.rows, "max_contributions_per_partition": 1}
     elif job.key is None:
         given |= {"max_partitions_contributed": 1, "max_contributions_per_partition": job.rows}

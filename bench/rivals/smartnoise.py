@@ -11,12 +11,16 @@ from rivals.protocol import Answer, Job, Peer, Unsupported, by_key, serve, sql
 
 # Epsilon is spent on each noisy column, and an average has two.
 COLUMNS = {"average": 2}
+# Its grammar takes day for a word of its own.
+VIEW = "CREATE OR REPLACE VIEW visits AS SELECT user_id, day AS visited, region, category, value FROM events"
 
 
 def opened(job: Job) -> Peer:
     warnings.simplefilter("ignore")
     connection = psycopg2.connect(job.source)
     connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(VIEW)
 
     def plain(number: int) -> Answer:
         with connection.cursor() as cursor:
@@ -31,14 +35,14 @@ def opened(job: Job) -> Peer:
             privacy=snsql.Privacy(epsilon=job.epsilon / COLUMNS.get(job.question, 1), delta=job.delta),
             metadata=_metadata(job),
         )
-        asked = sql(job.question, number).replace("events", "public.events").replace("day", '"day"')
+        asked = sql(job.question, number).replace("events", "public.visits").replace("day", "visited")
         return by_key(reader.execute(asked)[1:])
 
     return Peer(plain, private)
 
 
 def _metadata(job: Job) -> dict:  # type: ignore[type-arg]
-    events = {
+    visits = {
         "max_ids": job.rows,
         "sample_max_ids": True,
         "censor_dims": job.question == "distinct",  # other keys are public
@@ -46,12 +50,12 @@ def _metadata(job: Job) -> dict:  # type: ignore[type-arg]
         "clamp_columns": True,
         "rows": job.table_rows,
         "user_id": {"type": "int", "private_id": True},
-        "day": {"type": "datetime"},
+        "visited": {"type": "datetime"},
         "region": {"type": "string"},
         "category": {"type": "string"},
         "value": {"type": "float", "lower": 0.0, "upper": job.value},
     }
-    return {"": {"public": {"events": events}}}
+    return {"": {"public": {"visits": visits}}}
 
 
 if __name__ == "__main__":
