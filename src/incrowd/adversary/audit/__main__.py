@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     if chosen.targets:
         return targets(chosen.json)
-    lines = sorted(audited(chosen.quick, chosen.workers), key=_order())
+    lines = audited(chosen.quick, chosen.workers)
     if chosen.json:
         print(json.dumps(_finite([line.to_dict() for line in lines]), indent=2))
     else:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def audited(quick: bool, workers: int | None) -> list[Line]:
-    """All audits, with a bar that says which was done last."""
+    """All audits in the order of the cases, with a bar that says which was done last."""
     wanted = everything(quick)
     bar = Progress(
         TextColumn("auditing"),
@@ -56,7 +56,7 @@ def audited(quick: bool, workers: int | None) -> list[Line]:
         for line in run(wanted, workers=workers):
             lines.append(line)
             bar.update(task, advance=1, description=f"{line.name}: {line.word}")
-    return lines
+    return sorted(lines, key=_order())
 
 
 def _order() -> Any:
@@ -67,9 +67,17 @@ def _order() -> Any:
 
 def table(lines: Sequence[Line]) -> Table:
     """One row for each audit."""
-    made = Table(box=None, pad_edge=False, title="What each is found to have at least", title_justify="left")
-    for name in ("", "claimed", "epsilon at least", "of the claim", "runs", "", "where it shows"):
-        made.add_column(name, justify="right" if name.startswith(("claim", "eps", "of", "runs")) else "left")
+    made = Table(
+        box=None,
+        pad_edge=False,
+        title="The epsilon that each is found to have at least, as a share of what it claims",
+        title_justify="left",
+    )
+    made.add_column(no_wrap=True)
+    for name in ("claimed", "at least", "share", "runs"):
+        made.add_column(name, justify="right", no_wrap=True)
+    made.add_column(no_wrap=True)
+    made.add_column("where it shows")
     kind = ""
     for line in lines:
         if line.kind != kind:

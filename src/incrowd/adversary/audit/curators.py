@@ -154,15 +154,15 @@ CURATORS: tuple[Case, ...] = (
     _case(
         "curator: private keys, a crowd",
         Asked(GROUPED.format("COUNT(*)"), {**ONE, "delta": DELTA}, public=False),
-        tuple((unit, 0, 0.0) for unit in range(6)),
-        tuple((unit, 0, 0.0) for unit in range(7)),
+        tuple((unit, 0, 0.0) for unit in range(10)),
+        tuple((unit, 0, 0.0) for unit in range(11)),
         150_000,
     ),
     _case(
         "curator: private keys of rows",
         Asked(GROUPED.format("COUNT(*)"), {"epsilon": 1.0, "delta": DELTA}, unit="row", public=False),
-        tuple((unit, 0, 0.0) for unit in range(3)),
         tuple((unit, 0, 0.0) for unit in range(4)),
+        tuple((unit, 0, 0.0) for unit in range(5)),
         150_000,
     ),
     _case(

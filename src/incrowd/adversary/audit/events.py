@@ -176,7 +176,9 @@ def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
         sums.append(Weighted(learned, weights.tolist(), "logistic"))
     words = [score for score in learned if _kind(score) == "word"]
     bins = [score for score in learned if _kind(score) != "word"]
-    return [*words, *plain, *bins, *([whole] if whole else []), *sums]
+    scores = [*words, *plain, *bins, *([whole] if whole else []), *sums]
+    # Where no two outputs are alike, or all are, there is nothing to learn: an event that tells nothing.
+    return scores or [Cells(Feature("whole"), {})]
 
 
 def _columns(scores: Sequence[Score], both: tuple[Outputs, Outputs]) -> Floats:

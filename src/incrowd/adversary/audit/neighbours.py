@@ -52,7 +52,7 @@ def _pairs(example: list[Any], values: list[Any], relation: Relation) -> Iterato
         for low in values:
             for high in values:
                 yield [*rest, low], [*rest, high]
-        for same in alike:
+        for same in alike if size else []:
             for value in values:
                 yield same, [*same[:-1], value]
         for place in range(size):
