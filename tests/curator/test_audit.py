@@ -19,9 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import beta, norm
+from scipy.stats import norm
 
 from incrowd import Curator
+from incrowd.adversary.audit.intervals import at_least, at_most
 from incrowd.backends import statement
 from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import caps, quantiles, releasing
@@ -44,12 +45,12 @@ Scores = tuple[Floats, Floats]
 
 def least(hits: Any, of: int) -> Any:
     """What a probability is at least, but for a chance of ERROR / 2."""
-    return np.where(hits > 0, beta.ppf(ERROR / 2, hits, of - hits + 1), 0.0)
+    return at_least(hits, of, ERROR / 2)
 
 
 def most(hits: Any, of: int) -> Any:
     """What a probability is at most, but for a chance of ERROR / 2."""
-    return np.where(hits < of, beta.isf(ERROR / 2, hits + 1, of - hits), 1.0)
+    return at_most(hits, of, ERROR / 2)
 
 
 def sound_epsilon(p: Any, q: Any, delta: float) -> Any:

@@ -64,6 +64,18 @@ def test_many_weak_places_add_up():
     assert "features (above all" in event.words
 
 
+def test_places_that_never_come_together_have_no_difference():
+    event = best([{"a": 1}, {"b": 2}] * 400, [{"a": 1}, {"b": 3}] * 400)
+    assert shares(event, [{"a": 1}], [{"b": 2}], [{"b": 3}])[0] == 0
+
+
+def test_infinities_and_gaps_are_values_too():
+    first = np.tile([np.inf, -np.inf, np.nan, 1.0], (400, 1)).ravel()
+    second = np.tile([np.inf, 2.0, np.nan, 1.0], (400, 1)).ravel()
+    event = best(first, second)
+    assert abs(np.subtract(*shares(event, first, second))) == 0.25
+
+
 def test_constant_places_are_no_features():
     outputs = read(np.column_stack([np.zeros(9), np.arange(9)]))
     assert features_of(outputs) == [Feature("value", ("[1]",))]

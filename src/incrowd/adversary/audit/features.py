@@ -224,11 +224,16 @@ def ratios(first: Floats, second: Floats) -> Floats:
     return np.asarray(np.log(shares[0] / shares[1]), dtype=np.float64)
 
 
-def learn_bins(feature: Feature, first: Outputs, second: Outputs) -> Bins:
-    """Bins of a numeric feature: each value where they are few, else by quantile, finer in the tails."""
+def learn_bins(feature: Feature, first: Outputs, second: Outputs) -> Bins | None:
+    """Bins of a numeric feature: each value where they are few, else by quantile, finer in the tails.
+
+    None where no output has the feature, as with the difference of two keys that never come together.
+    """
     values = [np.asarray(feature.read(each), dtype=np.float64) for each in (first, second)]
     pooled = np.concatenate(values)
     distinct = np.unique(pooled[~np.isnan(pooled)])
+    if distinct.size == 0:
+        return None
     exact = len(distinct) <= MOST_CELLS
     edges = distinct if exact else np.unique(np.quantile(distinct_sorted(pooled), levels(BINS)))
     counts = [np.bincount(_bins(each, edges, exact), minlength=len(edges) + 2) for each in values]
