@@ -24,7 +24,7 @@ from incrowd.curator import Curator
 
 Row = tuple[int, int, float | None]
 """A unit, one of its block's groups, and a value."""
-ASKS = 20
+ASKS = 10
 """Asks that one account pays for."""
 SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.int64()), ("x", pa.float64())])
 UNITS = 1_000
@@ -78,7 +78,7 @@ class Asked:
         bounds: dict[str, Any] = {"x": (-10.0, 10.0)}
         if self.public and self.size * blocks > 1:
             bounds["g"] = (0, blocks * self.size - 1)
-        settings = {"unit": self.unit, "relation": self.relation, "budget": (100.0, 0.5), **self.settings}
+        settings = {"unit": self.unit, "relation": self.relation, "budget": (100.0, 0.99), **self.settings}
         return Curator.from_tables(t=table, bounds=bounds, **settings)
 
     def outputs(self, answer: pa.Table, blocks: int) -> list[Any]:

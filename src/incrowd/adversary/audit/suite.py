@@ -84,8 +84,11 @@ def run(
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or cores, mp_context=context) as pool:
         jobs = [pool.submit(one, kind, place, share, confidence) for kind, place, share in wanted]
-        for job in as_completed(jobs):
-            yield job.result()
+        try:
+            for job in as_completed(jobs):
+                yield job.result()
+        finally:
+            pool.shutdown(cancel_futures=True)  # where one fails, the others need not be waited for
 
 
 def everything(quick: bool = False) -> list[tuple[Kind, int, float]]:
