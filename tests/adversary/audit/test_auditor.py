@@ -143,6 +143,15 @@ def test_wrong_claims_get_one_sentence(given, words):
     assert str(caught.value).endswith(".")
 
 
+def test_a_long_audit_says_how_far_it_has_come():
+    seen = []
+    for mechanism in (tiled(Laplace(1.0)), Laplace(1.0)):
+        seen.clear()
+        found = audit(mechanism, 0, 1, epsilon=1.0, samples=400, progress=lambda *far: seen.append(far))
+        assert found.samples == 400
+        assert seen == sorted(seen) and seen[-1] == (800, 800) and len(seen) == 80
+
+
 def test_an_audit_needs_neighbours():
     with pytest.raises(InvalidInput, match="two neighbouring data sets"):
         audit(lambda data: data, epsilon=1.0)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from incrowd.adversary.audit.events import Event, Objective, learn
 from incrowd.adversary.audit.intervals import at_least, at_most
 from incrowd.adversary.audit.outputs import Outputs, read
-from incrowd.adversary.audit.sampling import Runner, runner_of
+from incrowd.adversary.audit.sampling import Progress, Runner, Watched, runner_of
 from incrowd.errors import InvalidInput
 
 LEAST_SAMPLES = 40
@@ -127,12 +127,14 @@ def audit(
     samples: int = 20_000,
     confidence: float = 0.999,
     search: Iterable[tuple[Any, Any]] | None = None,
+    progress: Progress | None = None,
 ) -> Audit:
     """Run a mechanism `samples` times on either of two neighbouring data sets, and bound its epsilon below.
 
     The mechanism is a callable of the data, one of ours (its `release` is called), a `Batch`, a command line
     (a list of texts, or a `Command`) or an HTTP address (a text, or an `Endpoint`). Give x and x_prime, or in
     their place `search`, pairs of neighbours of which the most telling one is audited (see `neighbours`).
+    `progress` is called with the runs done and those to do, of both sides and without a search's pilot.
 
     >>> from incrowd.mechanisms import RandomizedResponse
     >>> coin = RandomizedResponse.with_truth(0.75)
@@ -152,6 +154,8 @@ def audit(
         x, x_prime = _most_telling(run, list(search), objectives[0], samples)
     elif x is None and x_prime is None:
         raise InvalidInput("Give an audit two neighbouring data sets, x and x_prime, or a search over pairs.")
+    if progress is not None:
+        run = Watched(run, 2 * samples, progress)
     half = samples // 2
     events = learn(run(x, half), run(x_prime, half), objectives, samples - half)
     tested = read(run(x, samples - half)), read(run(x_prime, samples - half))

@@ -34,7 +34,6 @@ MOST_PAIRED = 6
 """Places of which all differences and sums are looked at; among more, only neighbouring places."""
 MASS = 2.0
 """Runs added to each bin on either side, so that a bin that is seldom seen tells little."""
-LEAST_BIT = -1075.0
 
 
 @dataclass(frozen=True)

@@ -171,6 +171,30 @@ class Endpoint:
             return Failure(type(error).__name__)
 
 
+Progress = Callable[[int, int], None]
+"""Called with the runs that are done and those there are to do."""
+PARTS = 20
+
+
+class Watched:
+    """A runner that says how far it has come, by running in parts."""
+
+    def __init__(self, runner: Runner, total: int, progress: Progress) -> None:
+        self._runner, self._total, self._progress = runner, total, progress
+        self._done = 0
+
+    def __call__(self, data: Any, runs: int, /) -> Any:
+        """The outputs of all parts."""
+        parts = []
+        for size in (len(part) for part in np.array_split(np.arange(runs), min(PARTS, runs))):
+            parts.append(self._runner(data, size))
+            self._done += size
+            self._progress(self._done, self._total)
+        if all(isinstance(part, np.ndarray) for part in parts):
+            return np.concatenate(parts)
+        return [output for part in parts for output in part]
+
+
 def runner_of(mechanism: Any) -> Runner:
     """How to run what was given: a callable of the data, a list of words, an address, or one of the above."""
     if isinstance(mechanism, Single | Batch | Command | Endpoint):
