@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from scipy import stats
+from scipy.special import betainccinv, betaincinv
 
 from incrowd.errors import InvalidInput
 
@@ -50,7 +50,7 @@ class Rate:
     def low(self) -> float:
         """The lower end."""
         tail = (1 - self.confidence) / 2
-        return float(stats.beta.ppf(tail, self.hits, self.trials - self.hits + 1)) if self.hits else 0.0
+        return float(betaincinv(self.hits, self.trials - self.hits + 1, tail)) if self.hits else 0.0
 
     @property
     def high(self) -> float:
@@ -58,7 +58,7 @@ class Rate:
         tail = (1 - self.confidence) / 2
         if self.hits == self.trials:
             return 1.0
-        return float(stats.beta.isf(tail, self.hits + 1, self.trials - self.hits))
+        return float(betainccinv(self.hits + 1, self.trials - self.hits, tail))
 
 
 @dataclass(frozen=True)

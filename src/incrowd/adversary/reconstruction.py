@@ -18,7 +18,6 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
 
 from incrowd.adversary.bounds import most_success
 from incrowd.adversary.outcome import Attempt, Rate, Report
@@ -77,6 +76,9 @@ def _squares(design: NDArray[np.float32], answers: NDArray[np.float64], error: f
 
 
 def _programme(design: NDArray[np.float32], answers: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Imported here: it is slow to load, and every other attack and the command line do without it.
+    from scipy import optimize
+
     queries, people = design.shape
     slack = np.full((queries, 1), -1.0)
     sides = np.vstack([np.hstack([design, slack]), np.hstack([-design, slack])])
