@@ -132,12 +132,12 @@ def k_anonymity(
         name="k-anonymity",
         title="Who is pinned to one value by k-anonymous releases",
         knows=(
-            f"each target's {', '.join(quasi_identifiers)}, and that the target is in both tables; against "
-            "the noisy counts, also every record but the target's"
+            f"The attacker knows each target's {', '.join(quasi_identifiers)}, and that the target is in "
+            "both tables; against the noisy counts, also every record but the target's."
         ),
         succeeds=(
-            f"the attacker is sure of the target's {sensitive} (only one value is left; with noise, one is "
-            f"{SURE:.0%} probable), and right"
+            f"She is sure of the target's {sensitive} (only one value is left; with noise, one is "
+            f"{SURE:.0%} probable), and right."
         ),
         attempts=tuple(attempts),
         lesson=(

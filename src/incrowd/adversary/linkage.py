@@ -124,11 +124,11 @@ def linkage(
         name="linkage",
         title="Finding somebody's row by a few facts",
         knows=(
-            f"so many of the target's ratings, with dates within {days_off} days and stars within one, "
-            f"{wrong:.0%} of them wrong; against counts, as much about each of the {people:,} people of whom "
-            "one was counted, and everything about all others who were"
+            f"The attacker knows a few ratings of the target, dates within {days_off} days and stars "
+            f"within one, {wrong:.0%} of them wrong; against counts, as much about each of the {people:,} "
+            "people of whom one was counted, and everything about all others who were."
         ),
-        succeeds=f"the attacker names the target's row among {people:,}",
+        succeeds=f"She names the target's row among {people:,}.",
         attempts=tuple(attempts),
         lesson=(
             "In a sparse table a handful of facts is a name, and taking out dates or half of the ratings "

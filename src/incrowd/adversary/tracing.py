@@ -171,8 +171,9 @@ def tracing(
     return Report(
         name="tracing",
         title="Tracing people in published means",
-        knows="the target's attributes, the published means, and the population from which people were drawn",
-        succeeds="the attacker says that the target is in the data, and it is",
+        knows="The attacker knows the target's attributes, the published means, and the population from "
+        "which people were drawn.",
+        succeeds="She says that the target is in the data, who is; false alarms are the axis.",
         attempts=tuple(attempts),
         lesson=(
             f"Means of {people.shape[1]} attributes over {members} people give away who they are, rounded or "
