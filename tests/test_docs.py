@@ -34,12 +34,11 @@ REFUSED = re.findall(
 
 def commands(command: Any, path: tuple[str, ...] = ("incrowd",)) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command with its path, groups of commands left out."""
-    inner = getattr(command, "commands", None)
-    if inner is None:
+    if not hasattr(command, "list_commands"):
         yield path, command
         return
-    for name, each in inner.items():
-        yield from commands(each, (*path, name))
+    for name in command.list_commands(None):
+        yield from commands(command.get_command(None, name), (*path, name))
 
 
 COMMANDS = dict(commands(typer.main.get_command(app)))

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli import accounts, asking, explaining, screen, starting, tour
+from incrowd.cli.elsewhere import Commands
 from incrowd.errors import BudgetExceeded, IncrowdError
 
 WRONG, INTERRUPTED = 2, 130
@@ -21,6 +22,7 @@ TRACEBACK = "INCROWD_TRACEBACK"
 
 app = typer.Typer(
     name="incrowd",
+    cls=Commands,
     help="Ask questions about tables of people, with a privacy guarantee for each of them.",
     add_completion=False,
     rich_markup_mode=None,
