@@ -19,6 +19,7 @@ from incrowd.backends import Backend, DuckDB
 from incrowd.backends.postgres import Postgres
 from tests import servers
 from tests.backends.houses import catalog_at, catalog_of, cities, tables_from
+from tests.backends.spark_houses import SparkConnectHouse, SparkHouse
 
 _CLOSED_AT_EXIT = contextlib.ExitStack()
 atexit.register(_CLOSED_AT_EXIT.close)
@@ -97,7 +98,11 @@ def _moment(value: int | None, infinite: int, unit: int) -> str | None:
     return f"J{julian}" if unit > 1 else f"J{julian} {clock}"
 
 
-ENGINES: dict[str, Callable[[str], House]] = {"postgres": PostgresHouse}
+ENGINES: dict[str, Callable[[str], House]] = {
+    "postgres": PostgresHouse,
+    "spark": SparkHouse,
+    "spark connect": SparkConnectHouse,
+}
 """Every engine but the reference, by name."""
 
 

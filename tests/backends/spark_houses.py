@@ -1,8 +1,13 @@
-"""Spark's houses: Parquet files, read by Spark inside this process or by a Spark Connect server."""
+"""Spark's houses: Parquet files, read by Spark inside this process or by a Spark Connect server.
+
+The first is set up for many small statements: it interprets plans, which takes less time than compiling them.
+The server compiles them, as Spark does by default.
+"""
 
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -17,6 +22,18 @@ from tests import servers
 from tests.backends.houses import catalog_at, cities, tables_from
 
 LOCAL = "spark://local[2]"
+_SMALL = {
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.memory": "1g",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    " ".join([*(f"--conf '{name}={value}'" for name, value in _SMALL.items()), "pyspark-shell"]),
+)
 
 
 def at_paths(url: str, mode: str, folder: Path) -> Catalog:
@@ -58,3 +75,5 @@ class SparkConnectHouse(SparkHouse):
 
     def __init__(self, mode: str) -> None:
         super().__init__(mode, servers.spark_connect())
+        # Before the server ends: a session tries for minutes to say goodbye to one that is gone.
+        atexit.register(self.backend.close)

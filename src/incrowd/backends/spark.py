@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.sources import one_url, projection, public_types
-from incrowd.backends.spark_session import open_session
+from incrowd.backends.spark_session import open_session, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.translation import call, translate
 from incrowd.catalog import Catalog, column_type
@@ -166,17 +166,23 @@ class Spark:
     def _limited(self) -> Iterator[None]:
         """Work that is stopped when its time is over, and whose errors tell nothing of rows."""
         tag = f"incrowd-{secrets.token_hex(8)}"
-        late = threading.Event()
+        add, remove, stop = tagging(self._session)
+        done, late = threading.Event(), threading.Event()
 
-        def stop() -> None:
+        def watch() -> None:
+            if done.wait(self._timeout):
+                return
             late.set()
-            self._session.interruptTag(tag)
+            # Again until it ends: a plan may be in the making, with nothing to stop yet.
+            while not done.is_set():
+                with contextlib.suppress(Exception):
+                    stop(tag)
+                done.wait(0.5)
 
-        timer = threading.Timer(self._timeout, stop)
-        timer.daemon = True
-        self._session.addTag(tag)
-        timer.start()
+        watcher = threading.Thread(target=watch, daemon=True)
         try:
+            add(tag)
+            watcher.start()
             yield
         except Exception as error:
             if late.is_set():
@@ -187,8 +193,9 @@ class Spark:
             # The engine's own words may hold values of rows.
             raise BackendError(f"Spark could not finish the question ({type(error).__name__}).") from None
         finally:
-            timer.cancel()
-            self._session.removeTag(tag)
+            done.set()
+            with contextlib.suppress(Exception):
+                remove(tag)
 
     def close(self) -> None:
         """Let go of the views. Spark inside this process ends with the process, since others may use it."""
@@ -218,7 +225,8 @@ def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Ki
         if kind != "integer":
             return exp.cast(column, "DOUBLE"), "float"
         whole = exp.Round(this=column.copy())
-        return exp.TryCast(this=whole, to=exp.DataType.build("BIGINT")), "integer"
+        # Without safe, the generator writes a cast that wraps around.
+        return exp.TryCast(this=whole, to=exp.DataType.build("BIGINT"), safe=True), "integer"
     if found == "text":
         if engine_type == _COLLATED:
             # Comparisons and keys are of code points, whatever the table was made for.

@@ -14,12 +14,14 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 with warnings.catch_warnings():
     # It speaks up about versions of pandas, which nothing here uses.
@@ -34,15 +36,23 @@ if TYPE_CHECKING:
 
     Session = SparkSession | RemoteSession
 
+Tag = Callable[[str], object]
 OLDEST_JAVA = 17
+_CONNECT_PORT = 15002
 _LOGGING = Path(__file__).with_name("spark_log4j2.properties")
 _STARTING: Mapping[str, str] = {
     "spark.app.name": "incrowd",
     "spark.api.mode": "classic",
-    "spark.sql.adaptive.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_TUNING: Mapping[str, str] = {
+    # Joins that units of many rows would hold up are cut up, and small partitions put together.
+    "spark.sql.adaptive.enabled": "true",
+    # A unit's weight is small beside the rows it is joined to: no reason to sort them.
+    "spark.sql.join.preferSortMergeJoin": "false",
+}
+"""For speed alone, and so only where the owner's own configuration of Spark says nothing."""
 _MODULE = "--add-modules=jdk.incubator.vector"
 _WRAPPER = f"""#!/bin/sh
 for each do
@@ -76,8 +86,8 @@ def open_session(url: str, settings: Mapping[str, str]) -> Session:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             session = _remote(url) if master is None else _here(master)
-        for name, value in settings.items():
-            session.conf.set(name, value)
+            for name, value in settings.items():
+                session.conf.set(name, value)
     except CatalogError:
         raise
     except Exception as error:
@@ -88,13 +98,22 @@ def open_session(url: str, settings: Mapping[str, str]) -> Session:
     return session
 
 
+def tagging(session: Session) -> tuple[Tag, Tag, Tag]:
+    """How to tag what this thread asks for, to take the tag off, and to stop all that has it."""
+    if not isinstance(session, SparkSession):
+        return session.addTag, session.removeTag, session.interruptTag
+    # A session's own tags do not reach the jobs of a result that comes as Arrow.
+    context = session.sparkContext
+    return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
+
+
 def _remote(url: str) -> RemoteSession:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
-    session = RemoteSession(connection=url)
-    # Nothing is sent before the first request, and a wrong address is to show now.
-    assert session.version
-    return session
+    place = urlsplit(url)
+    # Its own first request tries again for minutes where nobody listens.
+    with socket.create_connection((place.hostname or "localhost", place.port or _CONNECT_PORT), timeout=10):
+        return RemoteSession(connection=url)
 
 
 def _here(master: str) -> SparkSession:
@@ -111,11 +130,14 @@ def _here(master: str) -> SparkSession:
                 "stop that one, or let the URL name it."
             )
         started = SparkSession.builder.getOrCreate()
-    session = started.newSession()
-    context = started.sparkContext
-    if master.startswith("local") and not context.getConf().contains("spark.sql.shuffle.partitions"):
-        # The default of 200 is for clusters; adaptive execution puts small partitions together.
-        session.conf.set("spark.sql.shuffle.partitions", str(4 * context.defaultParallelism))
+    session, context = started.newSession(), started.sparkContext
+    tuning = dict(_TUNING)
+    if master.startswith("local"):
+        # The default of 200 is for clusters.
+        tuning["spark.sql.shuffle.partitions"] = str(4 * context.defaultParallelism)
+    for name, value in tuning.items():
+        if not context.getConf().contains(name):
+            session.conf.set(name, value)
     return session
 
 

@@ -6,24 +6,22 @@ nothing raises; what must not wrap, sums, is put together from parts that cannot
 
 from __future__ import annotations
 
+import string
 from collections.abc import Mapping
 
 from sqlglot import exp
 
-from incrowd.backends.translation import Dialect, call, case, cased, number, reads_float, within_int64
+from incrowd.backends.translation import Dialect, call, case, case_table, number, reads_float, within_int64
 
 PLACE = "__place"
 """The column of a table that tells each of its rows from all others, the same whenever it is read."""
 SETTINGS: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "true",
     "spark.sql.ansi.enabled": "false",
     # Names are folded already, and by ASCII letters alone, as the planner compares them.
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
-    # A weight is small beside the rows it is joined to: no reason to sort them.
-    "spark.sql.join.preferSortMergeJoin": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -63,7 +61,8 @@ def _try_cast(node: exp.Expr) -> exp.Expr:
     if reads_float(node):
         nearest = exp.cast(call("RINT", node.this), "BIGINT")
         return case((within_int64(node.this), nearest))
-    return node
+    # Without safe, the generator writes a plain cast.
+    return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
 
 
 def _matches(node: exp.Expr) -> exp.Expr:
@@ -150,6 +149,20 @@ def _truncate(node: exp.Expr) -> exp.Expr:
     return exp.cast(truncated, "TIMESTAMP_NTZ", dialect="spark")
 
 
+def _cased(node: exp.Expr) -> exp.Expr:
+    """Spark's own for plain ASCII, which all engines agree on; else the shared table, letter by letter, since
+    Spark's own makes two letters of some.
+    """
+    upper, text = isinstance(node, exp.Upper), node.this
+    letters = (string.ascii_lowercase, string.ascii_uppercase)
+    table = [
+        one + two for one, two in zip(letters if upper else letters[::-1], case_table(upper), strict=True)
+    ]
+    plain = exp.EQ(this=call("OCTET_LENGTH", text), expression=call("LENGTH", text))
+    mapped = call("TRANSLATE", text, *(exp.Literal.string(each) for each in table))
+    return case((plain, call("UPPER" if upper else "LOWER", text)), default=mapped)
+
+
 def _slice(node: exp.Expr) -> exp.Expr:
     """Places are 32-bit integers here, and larger ones would wrap around."""
     for key in ("start", "length", "expression"):
@@ -181,8 +194,8 @@ DIALECT = Dialect(
         exp.Sum: _sum,
         exp.Div: _plain_division,
         exp.IntDiv: _plain_division,
-        exp.Lower: cased,
-        exp.Upper: cased,
+        exp.Lower: _cased,
+        exp.Upper: _cased,
         exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
         exp.Contains: lambda node: call("CONTAINS", node.this, node.expression),
         exp.StartsWith: lambda node: call("STARTSWITH", node.this, node.expression),
