@@ -9,6 +9,7 @@ from incrowd.backends import DuckDB, release_statement
 from incrowd.catalog.loading import check
 from incrowd.errors import QueryError
 from incrowd.query import Contribution, Leaf, bound, parse
+from tests.backends.engines import house
 from tests.backends.houses import check_leaf, engine_of, furnish, plan_of, tables_from
 
 
@@ -123,3 +124,51 @@ def test_deep_questions_are_refused_not_crashed() -> None:
     sql = "SELECT COUNT(*) FROM visits WHERE " + "NOT (" * 400 + "b" + ")" * 400
     with pytest.raises(QueryError, match=r"deep|large"):
         plan_of(sql, "user")
+
+
+def test_comments_neither_reach_the_engine_nor_tell_expressions_apart() -> None:
+    plain = only_leaf("SELECT city, SUM(x) FROM visits WHERE t = '*/' GROUP BY city", rows=1)
+    commented = only_leaf(
+        "SELECT city /* */, SUM(x -- /* \n) FROM visits WHERE t /*+ x */ = '*/' GROUP BY city -- '", rows=1
+    )
+    assert release_statement(commented).sql == release_statement(plain).sql
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT SUM(x + - -5) FROM visits",
+        "SELECT COUNT(y) FROM (SELECT user_id, SUM(LEAST(ABS(f), 0.0)) AS y FROM visits GROUP BY 1) AS q",
+        "SELECT COUNT(*) FROM (SELECT NULL AS k, x FROM visits) AS q WHERE k = 5 OR k = 'a' OR k",
+        "SELECT COUNT(*) FROM (SELECT COUNT(*) AS n, user_id, 2 AS k FROM visits GROUP BY user_id, k) AS q",
+        "SELECT COUNT(*) FROM (SELECT user_id, COUNT(*) AS n, 2 AS k FROM visits GROUP BY user_id, k) AS q",
+        "SELECT COUNT(*) FROM (SELECT user_id, TRUE AS k FROM visits GROUP BY user_id, k) AS q",
+        "SELECT COUNT(*) FROM (SELECT DISTINCT user_id, NULL AS k, 'a' AS l FROM visits) AS q",
+    ],
+)
+def test_odd_constants_are_planned_and_run_on_every_database(sql: str) -> None:
+    statement = release_statement(only_leaf(sql, rows=1))
+    ran = []
+    for engine in ("duckdb", "postgres"):
+        home = house(engine, "user")
+        home.furnish(tables_from(5, wild=False))
+        ran.append(home.backend.run(statement.sql).to_pylist())
+    assert ran[0] == ran[1]
+
+
+def doubled(times: int) -> str:
+    sql = "SELECT user_id, t AS y FROM visits"
+    for place in range(times):
+        sql = f"SELECT user_id, MAX(CONCAT(y || y, y)) AS y FROM ({sql}) AS q{place} GROUP BY user_id"
+    return f"SELECT SUM(LENGTH(y), contribution_bounds_per_row => (0, 100000)) FROM ({sql}) AS q"
+
+
+def test_a_text_that_is_doubled_again_and_again_stays_short() -> None:
+    engine = engine_of("user")
+    table = tables_from(0, wild=False)
+    rows = table["visits"].slice(0, 1)
+    place = rows.schema.get_field_index("t")
+    furnish(engine, {**table, "visits": rows.set_column(place, "t", pa.array(["secret"]))})
+    leaf = only_leaf(doubled(30))
+    (found,) = engine.run(release_statement(leaf).sql).to_pylist()
+    assert found["n0"] * leaf.measures["m0"].step == 20_000

@@ -35,7 +35,8 @@ def cast(inner: Typed, kind: Kind) -> Typed:
     if inner.kind == "null":
         return Typed(exp.cast(exp.null(), SQL_TYPES[kind]), kind)
     if inner.kind == "text" and kind != "text":
-        sizes = {"integer": 64, "float": 300}
+        # 40 digits on either side and two of the exponent: 10^139 < 2^462.
+        sizes = {"integer": 64, "float": 462}
         return Typed(from_text(inner.sql, kind), kind, integral=kind == "integer", size=sizes.get(kind, 1074))
     if kind in NUMBERS and inner.kind in NUMBERS | {"boolean"}:
         return _number(inner, kind)
@@ -71,7 +72,8 @@ def _number(inner: Typed, kind: Kind) -> Typed:
 def _to_text(inner: Typed) -> exp.Expr:
     if inner.kind == "float":
         raise QueryError(
-            f"{inner.said} is a float, which engines print in different ways; ROUND it before the CAST to text."
+            f"{inner.said} is a float, which engines print in different ways; ROUND it before the CAST to "
+            "text."
         )
     if inner.kind == "integer":
         return exp.cast(as_whole(inner), "TEXT")

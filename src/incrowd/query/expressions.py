@@ -20,6 +20,7 @@ from incrowd.errors import QueryError
 from incrowd.query import casts
 from incrowd.query.combining import as_float, comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
+from incrowd.query.growth import refuse_growth
 from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
 from incrowd.query.sql import number
 from incrowd.query.typed import Kind, Lookup, Typed, double, said
@@ -53,7 +54,9 @@ _HARMLESS = {
 def total(node: exp.Expr, lookup: Lookup) -> Typed:
     """`node` in total form, with what is known of it."""
     found = _total(node, lookup)
-    return found if found.said else found.but(said=said(node))
+    found = found if found.said else found.but(said=said(node))
+    refuse_growth(found.sql, found.said)
+    return found
 
 
 def _total(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -115,10 +118,23 @@ def _literal(node: exp.Expr, lookup: Lookup) -> Typed:
         if not isinstance(node, exp.Literal) or not node.is_string:
             raise QueryError(f"The number {said(node)} is too large.")
         return Typed(node.copy(), "text", nullable=False, values=(node.name,))
-    text = node.sql().replace("(", "").replace(")", "").replace(" ", "")
-    if text.lstrip("-").isdigit() and abs(int(text)) < 2**63:
-        return Typed(node.copy(), "integer", value, value, False, (int(text),), integral=True, size=64)
+    whole = _whole(node)
+    if whole is not None and abs(whole) < 2**63:
+        sql = exp.Literal.number(str(abs(whole)))
+        held: exp.Expr = exp.paren(exp.Neg(this=sql)) if whole < 0 else sql
+        return Typed(held, "integer", value, value, False, (whole,), integral=True, size=64)
     return Typed(double(value), "float", value, value, False, (value,), size=size_of(value))
+
+
+def _whole(node: exp.Expr) -> int | None:
+    """The value of a literal that is written without a point, signs and parentheses apart."""
+    if isinstance(node, exp.Neg):
+        inner = _whole(node.this)
+        return None if inner is None else -inner
+    if isinstance(node, exp.Paren):
+        return _whole(node.this)
+    text = node.name
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def _neg(node: exp.Expr, lookup: Lookup) -> Typed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -18,7 +19,7 @@ from incrowd.query.expressions import condition, total
 from incrowd.query.plan import MOST_BOUND
 from incrowd.query.relations import Relation, Sources, carry_units, field_from
 from incrowd.query.sql import NAMED
-from incrowd.query.typed import Field, Lookup, Typed, double, said
+from incrowd.query.typed import SQL_TYPES, Field, Lookup, Typed, double, said
 
 _SUM_BITS = 40
 _EXACT = 2.0**53
@@ -80,10 +81,11 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
         name, node = each.alias_or_name, each.unalias()
         typed = _grouped(node, keys, lookup)
         rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
-        fields[name] = field_from(node, typed, below, name)
+        # No engine puts an expression in place through a GROUP BY.
+        fields[name] = replace(field_from(node, typed, below, name), weight=1)
     units, rows = carry_units(rows, below)
     rows = rows.group_by(
-        *[total(key, lookup).sql for key in keys], *[each.copy() for each in below.units or ()]
+        *[_by(total(key, lookup)) for key in keys], *[each.copy() for each in below.units or ()]
     )
     having = select.args.get("having")
     if having is not None:
@@ -121,6 +123,11 @@ def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:
         return stand_ins[column.name]
 
     return total(stripped, find)
+
+
+def _by(key: Typed) -> exp.Expr:
+    """A key in GROUP BY, where a bare constant would be the number of a column, or refused."""
+    return key.sql if key.sql.find(exp.Column) else exp.cast(exp.paren(key.sql), SQL_TYPES[key.kind])
 
 
 Chosen = Callable[[exp.Expr], exp.Expr]
@@ -186,7 +193,7 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
             "write "
             "LEAST and GREATEST around it."
         )
-    limit = max(abs(value.low), abs(value.high), 1e-300)
+    limit = max(abs(value.low), abs(value.high)) or 1.0
     check_bounds(value.low, value.high, said(node.this), name)
     exponent = _SUM_BITS - math.ceil(math.log2(limit))
     if value.kind == "integer" and (exponent > 0 or limit <= _EXACT):

@@ -25,6 +25,7 @@ from sqlglot import exp
 from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
 from incrowd.query.expressions import condition, total
+from incrowd.query.growth import weight_of
 from incrowd.query.typed import Field, Lookup, Typed, field_of, fold, lookup_in, said
 
 RESERVED = "__"
@@ -342,7 +343,8 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
         limits = (int(typed.low), int(typed.high))
     facts = (typed.low, typed.high, typed.nullable, typed.values)
     made = Field(typed.kind, *facts, None, name, None, limits)
-    return replace(made, floating=typed.kind == "integer" and not typed.integral, size=typed.size)
+    floating = typed.kind == "integer" and not typed.integral
+    return replace(made, floating=floating, size=typed.size, weight=weight_of(typed.sql))
 
 
 _REFUSED = {

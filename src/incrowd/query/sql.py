@@ -59,6 +59,9 @@ def parse(sql: str) -> Question:
         tree = tree.this
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+    for node in tree.walk():
+        # Comments are no part of the question: they must neither tell equal expressions apart nor travel.
+        node.pop_comments()
     expected = text.count(_PREFIX)
     named = tree.transform(_name_arguments)
     assert isinstance(named, exp.Query)

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from incrowd.catalog import Column, DomainFrom
 from incrowd.errors import QueryError
+from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
 
 Kind = Literal["integer", "float", "text", "boolean", "date", "timestamp", "null"]
@@ -59,6 +60,8 @@ class Field:
     """Whether whole numbers are held in float64, as computed ones are."""
     size: int | None = None
     """Its size as a number (`magnitude`), where a sub-query computes it."""
+    weight: int = 1
+    """How large an expression it stands for (`growth`)."""
 
 
 @dataclass(frozen=True)
@@ -198,6 +201,8 @@ def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
         integral = field.kind == "integer" and not field.floating
         size = field.size if field.size is not None else 64 if integral else LARGE
         facts = (field.low, field.high, field.nullable, enumerated(field))
-        return Typed(node.copy(), field.kind, *facts, integral=integral, size=size)
+        # A column of NULLs has a type in every engine, and not the same one; NULL itself fits anywhere.
+        sql: exp.Expr = exp.null() if field.kind == "null" else marked(node.copy(), field.weight)
+        return Typed(sql, field.kind, *facts, integral=integral, size=size)
 
     return find

@@ -1,4 +1,6 @@
-"""Functions of text. None makes text longer than its arguments together: no row can exhaust memory."""
+"""Functions of text. None makes text longer than its argument, but for joining texts, which cuts them first:
+no row can exhaust memory.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.functions.signature import Function, as_text, name_of, one, whole_constant
 from incrowd.query.typed import Typed
+
+LONGEST_JOINED = 10_000
 
 
 def _text_to_text(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -37,19 +41,29 @@ def _slice(node: exp.Expr, arguments: list[Typed]) -> Typed:
 
 
 def _concat(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    """|| gives NULL beside NULL; CONCAT passes it over."""
+    """|| gives NULL beside NULL; CONCAT passes it over.
+
+    Texts are joined up to their first 10,000 letters: sub-queries may double a text again and again, until it
+    is too long for the engine, which then raises for rows that hold any text at all.
+    """
     skips = isinstance(node, exp.Concat)
     parts = [as_text(node, each) for each in arguments]
     sqls = [
-        exp.Coalesce(this=each.sql, expressions=[exp.Literal.string("")])
+        exp.Coalesce(this=_cut(each.sql), expressions=[exp.Literal.string("")])
         if skips and each.nullable
-        else exp.paren(each.sql)
+        else _cut(each.sql)
         for each in parts
     ]
     sql: exp.Expr = sqls[0]
-    for each in sqls[1:]:
-        sql = exp.DPipe(this=sql, expression=each, safe=True)
+    for place, each in enumerate(sqls[1:]):
+        sql = exp.DPipe(this=_cut(sql) if place else sql, expression=each, safe=True)
     return Typed(exp.paren(sql), "text", nullable=not skips and any(each.nullable for each in parts))
+
+
+def _cut(sql: exp.Expr) -> exp.Expr:
+    if isinstance(sql, exp.Literal):
+        return exp.Literal.string(sql.name[:LONGEST_JOINED])
+    return exp.Left(this=sql, expression=exp.Literal.number(str(LONGEST_JOINED)))
 
 
 def _replace(node: exp.Expr, arguments: list[Typed]) -> Typed:

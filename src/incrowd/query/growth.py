@@ -1,0 +1,47 @@
+"""How large an expression becomes in the engine, and the end to it.
+
+A few lines of SQL can stand for billions of operations: total forms name their operands several times, and
+engines put the columns of a sub-query in place wherever they are used, so that x + x in each of thirty nested
+sub-queries has 2^30 operands. Planning that takes all memory of the curator or of the database. Knows
+nothing of what expressions mean.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+
+LARGEST_EXPRESSION = 30_000
+_WEIGHT = "incrowd_weight"
+_COPIES: dict[type[exp.Expr], int] = {exp.Round: 9, exp.TryCast: 16, exp.Lower: 5, exp.Upper: 5}
+"""How often engines' own forms of these name their operand, at most; three times for other functions."""
+
+
+def marked(column: exp.Column, weight: int) -> exp.Column:
+    """A column that stands for an expression of this weight."""
+    column.meta[_WEIGHT] = weight
+    return column
+
+
+def weight_of(sql: exp.Expr) -> int:
+    """How many parts an expression has once every engine has written it in its own way.
+
+    >>> weight_of(exp.column("x")), weight_of(exp.Lower(this=exp.column("x")))
+    (2, 11)
+    """
+    known = sql.meta.get(_WEIGHT)
+    if known is not None:
+        return int(known)
+    if isinstance(sql, exp.DataType | exp.Query):
+        return 1
+    copies = _COPIES.get(type(sql), 3 if isinstance(sql, exp.Floor | exp.Ceil | exp.Trunc) else 1)
+    return 1 + copies * sum(weight_of(each) for each in sql.iter_expressions())
+
+
+def refuse_growth(sql: exp.Expr, said: str) -> None:
+    """Refuse an expression that is too large; else note its weight, so that nobody counts it again."""
+    weight = weight_of(sql)
+    if weight > LARGEST_EXPRESSION:
+        raise QueryError(f"{said} is nested too deeply to be computed; write it in fewer steps.")
+    sql.meta[_WEIGHT] = weight
