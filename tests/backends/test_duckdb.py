@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.backends import DuckDB, frame_types
+from incrowd.backends import DuckDB, frame_types, release_statement
 from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import BackendError, CatalogError
+from incrowd.query import Contribution, bound, parse
 
 COLUMNS = {"user_id": {"type": "integer"}, "age": {"type": "integer"}}
 
@@ -143,3 +144,26 @@ def test_a_frame_whose_text_is_no_text_is_refused_when_it_is_opened() -> None:
     with pytest.raises(CatalogError, match="UTF-8") as caught:
         DuckDB(catalog({"frame": "f"}), {"f": frame})
     assert "xff" not in str(caught.value)
+
+
+def test_a_view_whose_rows_are_others_at_each_reading_is_read_once(tmp_path: Path) -> None:
+    file = tmp_path / "rows.duckdb"
+    with duckdb.connect(str(file)) as made:
+        made.execute("CREATE TABLE every AS SELECT 1 AS user_id, i % 2 AS age FROM range(200) AS r(i)")
+        made.execute("CREATE VIEW sampled AS SELECT * FROM every WHERE random() < 0.02")
+    facts = catalog({"duckdb": str(file)}, table="sampled")
+    sql = "SELECT age, COUNT(*) AS n FROM t GROUP BY age"
+    (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
+    engine = DuckDB(facts)
+    for _ in range(40):
+        found = engine.run(release_statement(leaf).sql).to_pylist()
+        counted = sum(each["n0"] or 0 for each in found if each["part"] == 0)
+        assert counted <= leaf.measures["m0"].sensitivity_steps
+
+
+def test_a_column_is_found_by_its_own_name_and_not_by_one_that_looks_alike() -> None:
+    columns = {"user_id": {"type": "integer"}, "straße": {"type": "integer"}}
+    frame = pa.table({"user_id": [1], "straße": [2], "strasse": [3]})
+    assert rows(DuckDB(catalog({"frame": "f"}, columns=columns), {"f": frame})) == [(1, 2)]
+    with pytest.raises(CatalogError, match="one name in SQL"):
+        DuckDB(catalog({"frame": "f"}), {"f": pa.table({"USER_ID": [7], "user_id": [1], "age": [2]})})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -12,11 +13,12 @@ import pytest
 import yaml
 
 from incrowd import Curator
-from incrowd.backends import DuckDB, open_backend
-from incrowd.backends.postgres import Postgres
+from incrowd.backends import DuckDB, open_backend, release_statement
+from incrowd.backends.postgres import Postgres, _refuse_encoding
 from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import BackendError, IncrowdError
+from incrowd.query import Contribution, bound, parse
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "person": {"type": "text"},
@@ -134,7 +136,7 @@ def _memory(url: str) -> Any:
 
 def test_statements_cannot_write(engine: Postgres) -> None:
     with engine._pool.connection() as connection, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        connection.execute('DELETE FROM "Visits"')
+        connection.execute('DELETE FROM public."Visits"')
 
 
 def test_nothing_is_left_on_the_server(database: str, engine: Postgres) -> None:
@@ -276,3 +278,93 @@ def test_an_owners_file_with_tables_and_ledger_in_the_database_answers(database:
         owner.execute("SELECT pg_stat_force_next_flush()")
     with Curator.open(file) as curator:
         assert not curator.ask(question, epsilon=1.0).recalled
+
+
+def moved_by_one_unit(engine: Postgres, facts: Catalog, sql: str) -> float:
+    """What the only unit of a table moves a measure by, in parts of its sensitivity."""
+    (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
+    found = engine.run(release_statement(leaf).sql).column("n0").to_pylist()
+    return float(sum(each or 0 for each in found)) / leaf.measures["m0"].sensitivity_steps
+
+
+def heavy(database: str, *more: str) -> None:
+    with psycopg.connect(database) as owner:
+        owner.execute(
+            "CREATE TABLE heavy AS SELECT '1' AS person, i % 2 AS small, i % 2 + 1 AS whole, "
+            "1.0 AS price, 1.0 AS weight, 'a' AS code, 'glad' AS mood, NULL::timestamp AS seen, "
+            "NULL::date AS born, '1' AS said FROM generate_series(1, 200) AS i"
+        )
+        for each in more:
+            owner.execute(each.encode())
+
+
+def test_a_view_that_draws_a_sample_is_read_once(database: str) -> None:
+    heavy(database, "CREATE VIEW sampled AS SELECT * FROM heavy TABLESAMPLE BERNOULLI (2)")
+    facts = catalog(database, "sampled")
+    engine = Postgres(facts)
+    question = "SELECT small, COUNT(*) AS n FROM visits GROUP BY small"
+    assert max(moved_by_one_unit(engine, facts, question) for _ in range(40)) <= 1
+    engine.close()
+
+
+def test_operators_of_the_database_cannot_take_the_place_of_ours(database: str) -> None:
+    heavy(
+        database,
+        "CREATE FUNCTION whole(float8, int8) RETURNS float8 LANGUAGE sql AS 'SELECT 1.0::float8'",
+        "CREATE OPERATOR / (LEFTARG = float8, RIGHTARG = int8, FUNCTION = whole)",
+    )
+    facts = catalog(database, "heavy")
+    engine = Postgres(facts)
+    assert moved_by_one_unit(engine, facts, "SELECT small, SUM(whole) FROM visits GROUP BY small") <= 1
+    engine.close()
+
+
+def test_text_that_the_client_was_not_set_up_for_is_read(database: str) -> None:
+    heavy(database, "UPDATE heavy SET code = '€'")
+    engine = Postgres(catalog(database + "?client_encoding=latin1", "heavy"))
+    assert engine.run("SELECT DISTINCT code FROM visits").to_pylist() == [{"code": "€"}]
+    engine.close()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1", "EUC_JP"])
+def test_a_database_in_another_encoding_is_refused(encoding: str) -> None:
+    connection: Any = SimpleNamespace(info=SimpleNamespace(parameter_status=lambda _: encoding))
+    assert encoding in said_by(lambda: _refuse_encoding(connection))
+
+
+def test_columns_that_differ_in_case_only_are_told_apart(database: str) -> None:
+    heavy(database, 'ALTER TABLE heavy ADD COLUMN "Person" text, ADD COLUMN "Code" text')
+    engine = Postgres(catalog(database, "heavy"))
+    assert engine.run("SELECT DISTINCT person, code FROM visits").to_pylist() == [
+        {"person": "1", "code": "a"}
+    ]
+    engine.close()
+    heavy_now = 'ALTER TABLE heavy RENAME COLUMN person TO "PERSON"'
+    with psycopg.connect(database) as owner:
+        owner.execute(heavy_now.encode())
+    assert "PERSON and Person" in said_by(lambda: Postgres(catalog(database, "heavy")))
+
+
+def test_long_numbers_in_text_neither_overflow_nor_vanish(database: str) -> None:
+    longest = ["9" * 40 + "e99", "-" + "9" * 40 + ".9e+99", "0." + "0" * 39 + "1e-99", "1e99", "0e0"]
+    heavy(database, *(f"INSERT INTO heavy (person, code) VALUES ('2', '{each}')" for each in longest))
+    facts = catalog(database, "heavy")
+    engine = Postgres(facts)
+    number = "CAST(code AS DOUBLE)"
+    for form in (
+        f"POWER({number}, 3)",
+        f"{number} * {number} * {number}",
+        f"1 / {number} / {number} / {number}",
+        f"{number} % POWER({number}, 2)",
+        f"ROUND({number} * {number}, 18)",
+    ):
+        sql = f"SELECT SUM({form}, contribution_bounds_per_row => (0, 1)) FROM visits"
+        assert moved_by_one_unit(engine, facts, sql) <= 2
+    engine.close()
+
+
+def test_a_server_that_went_away_is_said_in_a_sentence(database: str) -> None:
+    engine = Postgres(catalog(database))
+    engine._pool.close()
+    assert "cannot be reached" in said_by(lambda: engine.version(["visits"]))
+    assert "could not finish" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))

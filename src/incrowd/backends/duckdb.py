@@ -19,10 +19,16 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import sqlglot
+from sqlglot import exp
 
 from incrowd.backends.backend import Progress
+from incrowd.backends.sources import source_column
+from incrowd.backends.translation import keep_rows
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
+from incrowd.query.sql import DIALECT
+from incrowd.query.typed import fold
 
 _TYPES = {
     "integer": "BIGINT",
@@ -71,7 +77,7 @@ def _csv(path: str, table: str) -> str:
         first = file.readline(1_000_000)
     delimiter = max(_DELIMITERS, key=first.count)
     names = next(csv.reader([first], delimiter=delimiter), [])
-    if not names or any(not each for each in names) or len({each.casefold() for each in names}) < len(names):
+    if not names or any(not each for each in names) or len({fold(each) for each in names}) < len(names):
         raise CatalogError(
             f"tables.{table}: the first line of {Path(path).name} must name the columns, each by a name "
             "of its own."
@@ -92,6 +98,7 @@ class DuckDB:
         self._frames = dict(frames or {})
         self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
+        self._once: set[str] = set()
         self._connection = duckdb.connect(":memory:")
         self._connection.execute("SET TimeZone = 'UTC'")
         self._connection.execute("SET preserve_insertion_order = false")
@@ -113,24 +120,18 @@ class DuckDB:
             each[0]: each[1]
             for each in self._connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()
         }
-        folded = {each.casefold(): each for each in found}
         picked = []
         for column, declared in table.columns.items():
-            there = folded.get(column.casefold())
-            if there is None:
-                raise CatalogError(
-                    f"tables.{name}.columns.{column}: the source has no such column; it has "
-                    f"{', '.join(found)}."
-                )
+            there = source_column(column, found, f"tables.{name}.columns.{column}")
             picked.append(f"{_cast(there, found[there], declared.type)} AS {_quoted(column)}")
         if not table.private:
             # Undeclared columns of a public table are public too. They get the catalog's types all the
             # same: engines cast what is compared with an ENUM, say, and raise where a private row does not
             # fit.
-            declared_names = {each.casefold() for each in table.columns}
+            declared_names = {fold(each) for each in table.columns}
             for there, engine_type in found.items():
                 kind = column_type(engine_type)
-                if kind is not None and there.casefold() not in declared_names:
+                if kind is not None and fold(there) not in declared_names:
                     picked.append(f"{_cast(there, engine_type, kind)} AS {_quoted(there)}")
         if not picked:
             raise CatalogError(f"tables.{name}: no column of the source has a type that is understood.")
@@ -151,6 +152,8 @@ class DuckDB:
                 attached[path] = f"source_{len(attached)}"
                 self._connection.execute(f"ATTACH {_text(path)} AS {attached[path]} (READ_ONLY)")
             parts = (table.table or name).split(".")
+            if self._is_view(attached[path], parts):
+                self._once.add(fold(name))
             return ".".join([attached[path], *(_quoted(part) for part in parts)])
         if source.kind == "url":
             raise CatalogError(
@@ -162,6 +165,14 @@ class DuckDB:
             listed = ", ".join(_text(path) for path in files)
             return f"read_parquet([{listed}], union_by_name = true)"
         return "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {_csv(path, name)}" for path in files) + ")"
+
+    def _is_view(self, database: str, parts: list[str]) -> bool:
+        """Whether a name is that of a view, whose rows may be others at each reading."""
+        place = (fold(parts[0] if len(parts) > 1 else "main"), fold(parts[-1]))
+        listed = self._connection.execute(
+            "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = ?", [database]
+        ).fetchall()
+        return any((fold(schema), fold(view)) == place for schema, view in listed)
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
@@ -188,6 +199,7 @@ class DuckDB:
 
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement, with progress reported while it runs."""
+        sql = self._read_once(sql) if self._once else sql
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
         # itself.
         with self._lock:
@@ -200,6 +212,12 @@ class DuckDB:
                 raise BackendError(
                     f"The database could not finish the question ({type(error).__name__})."
                 ) from None
+
+    def _read_once(self, sql: str) -> str:
+        tree = sqlglot.parse_one(sql, read=DIALECT)
+        if any(fold(each.name) in self._once for each in tree.find_all(exp.Table)):
+            keep_rows(tree)
+        return tree.sql(DIALECT)
 
     def close(self) -> None:
         """Close the connection."""
@@ -247,6 +265,9 @@ def _arrow(frame: Any, name: str) -> pa.Table:
 
 def _sound(table: pa.Table, name: str) -> pa.Table:
     """The table, once its text is known to be text: else a question would fail by what one row holds."""
+    folded = [fold(each) for each in table.column_names]
+    if len(set(folded)) < len(folded):
+        raise CatalogError(f"tables.{name}: two columns of the frame have one name in SQL; rename one.")
     try:
         table.validate(full=True)
     except pa.ArrowInvalid:

@@ -8,6 +8,7 @@ rather than read through DECLARE CURSOR, which would rule out parallel plans.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -38,6 +39,10 @@ _ARROW = {
     "timestamp": pa.timestamp("us"),
 }
 _SETTINGS = (
+    # Tables are named with their schemas. Else whoever may create an operator could put it in place of ours.
+    "SET search_path = pg_catalog, pg_temp",
+    # In any other encoding there is text that cannot be sent, and an error where a row holds it.
+    "SET client_encoding = 'UTF8'",
     "SET TIME ZONE 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET standard_conforming_strings = on",
@@ -48,6 +53,13 @@ _COLUMNS = """
 SELECT a.attname, format_type(COALESCE(NULLIF(t.typbasetype, 0), t.oid), NULL), t.typtype
 FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
 WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+"""
+_PLACE = """
+WITH RECURSIVE below (oid) AS (
+  SELECT %(oid)s::oid UNION SELECT i.inhrelid FROM pg_inherits AS i JOIN below ON i.inhparent = below.oid)
+SELECT n.nspname, c.relname,
+  (SELECT bool_and(p.relkind IN ('r', 'p', 'm')) FROM below JOIN pg_class AS p ON p.oid = below.oid)
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = %(oid)s::oid
 """
 _READABLE = """
 SELECT oid, relname FROM pg_class
@@ -74,14 +86,17 @@ class Postgres:
         self._timeout = max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
         try:
             with psycopg.connect(self._url, connect_timeout=10) as connection:
+                _refuse_encoding(connection)
                 self._oids = {name: self._found(connection, name) for name in catalog.tables}
+                places = {name: _placed(connection, oid) for name, oid in self._oids.items()}
                 self._types = {name: _columns(connection, oid) for name, oid in self._oids.items()}
         except psycopg.Error as error:
             raise CatalogError(f"sources: the database cannot be reached: {_first_line(error)}") from None
         self._tables = {
-            fold(name): projection(catalog, name, self._origin(name), self._types[name], _read, DIALECT)
-            for name in catalog.tables
+            fold(name): projection(catalog, name, origin, self._types[name], _read, DIALECT)
+            for name, (origin, _) in places.items()
         }
+        self._once = {fold(name) for name, (_, steady) in places.items() if not steady}
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=self._configure, name="incrowd"
         )
@@ -125,34 +140,28 @@ class Postgres:
             raise CatalogError(f"tables.{name}: the role of the URL may not read it; GRANT SELECT to it.")
         return int(row[0])
 
-    def _origin(self, name: str) -> exp.Expr:
-        *schema, table = self._place(name)
-        identifiers = [exp.to_identifier(each, quoted=True) for each in (table, *reversed(schema))]
-        return exp.Table(**dict(zip(("this", "db", "catalog"), identifiers, strict=False)))
-
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._types[table])
 
     def version(self, tables: Iterable[str]) -> str:
-        """The server's counters of rows inserted, updated and deleted; for views, of all transactions.
+        """The server's counters of rows inserted, updated and deleted; for views, of all transactions; a
+        fresh mark for tables of other servers.
 
         The counters lag behind by some seconds at most.
         """
         mark = hashlib.sha256()
-        with self._pool.connection() as connection:
-            for name in sorted(tables):
-                row = connection.execute(_CHANGES, (self._oids[name],)).fetchone()
-                kind, changes = row if row is not None else ("", "")
-                if kind not in ("r", "p", "m"):
-                    seen = connection.execute("SELECT pg_current_snapshot()::text").fetchone()
-                    changes = str(seen)
-                mark.update(f"{name} {kind} {changes}\n".encode())
+        try:
+            with self._pool.connection() as connection:
+                for name in sorted(tables):
+                    mark.update(f"{name} {_changes(connection, self._oids[name])}\n".encode())
+        except psycopg.Error as error:
+            raise BackendError(f"The database cannot be reached ({type(error).__name__}).") from None
         return mark.hexdigest()
 
     def statement(self, sql: str) -> str:
         """A statement in PostgreSQL's words."""
-        return translate(sql, DIALECT, self._tables)
+        return translate(sql, DIALECT, self._tables, self._once)
 
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement."""
@@ -168,10 +177,9 @@ class Postgres:
                 "let the owner raise timeout of the source."
             ) from None
         except psycopg.Error as error:
-            # The server's own words may hold values of rows.
-            raise BackendError(
-                f"The database could not finish the question ({type(error).__name__})."
-            ) from None
+            # The server's own words may hold values of rows, and the kind of a misfit tells of them too.
+            kind = "" if isinstance(error, psycopg.DataError) else f" ({type(error).__name__})"
+            raise BackendError(f"The database could not finish the question{kind}.") from None
         if progress is not None:
             progress(1.0)
         return found
@@ -179,6 +187,35 @@ class Postgres:
     def close(self) -> None:
         """Close the connections."""
         self._pool.close()
+
+
+def _changes(connection: psycopg.Connection[Any], oid: int) -> str:
+    row = connection.execute(_CHANGES, (oid,)).fetchone()
+    kind, changes = row if row is not None else ("", "")
+    if kind == "f":
+        # Nobody here knows what changes elsewhere.
+        changes = secrets.token_hex(16)
+    elif kind not in ("r", "p", "m"):
+        changes = str(connection.execute("SELECT pg_current_snapshot()::text").fetchone())
+    return f"{kind} {changes}"
+
+
+def _refuse_encoding(connection: psycopg.Connection[Any]) -> None:
+    """In other encodings letters are not what they are elsewhere, and some text cannot be read at all."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise CatalogError(
+            f"sources: the database keeps its text in {encoding}; copy it into a database whose encoding is "
+            "UTF8."
+        )
+
+
+def _placed(connection: psycopg.Connection[Any], oid: int) -> tuple[exp.Table, bool]:
+    """A table by its full name, and whether it has the same rows at each reading of one statement."""
+    row = connection.execute(_PLACE, {"oid": oid}).fetchone()
+    assert row is not None
+    schema, table = (exp.to_identifier(each, quoted=True) for each in row[:2])
+    return exp.Table(this=table, db=schema), bool(row[2])
 
 
 def _columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, str]:

@@ -30,14 +30,9 @@ def projection(
     Columns that a public table leaves undeclared are public too, and there in the types that they have.
     """
     declared = catalog.tables[table]
-    folded = {fold(each): each for each in found}
     picked: dict[str, exp.Expr] = {}
     for column, facts in declared.columns.items():
-        there = folded.get(fold(column))
-        if there is None:
-            raise CatalogError(
-                f"tables.{table}.columns.{column}: the source has no such column; it has {', '.join(found)}."
-            )
+        there = source_column(column, found, f"tables.{table}.columns.{column}")
         try:
             picked[fold(column)] = _picked(there, found[there], facts.type, read, dialect)
         except QueryError:
@@ -54,6 +49,20 @@ def projection(
         raise CatalogError(f"tables.{table}: no column of the source has a type that is understood.")
     names = [exp.alias_(sql, name, quoted=True) for name, sql in picked.items()]
     return exp.select(*names).from_(origin)
+
+
+def source_column(column: str, found: Mapping[str, str], where: str) -> str:
+    """The source's name of a column: as it is written, or else the only one that differs in case."""
+    if column in found:
+        return column
+    alike = [each for each in found if fold(each) == fold(column)]
+    if not alike:
+        raise CatalogError(f"{where}: the source has no such column; it has {', '.join(found)}.")
+    if len(alike) > 1:
+        raise CatalogError(
+            f"{where}: the source has {' and '.join(alike)}; write the name as it is written there."
+        )
+    return alike[0]
 
 
 def _picked(column: str, engine_type: str, declared: str, read: Read, dialect: Dialect) -> exp.Expr:

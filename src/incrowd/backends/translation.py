@@ -10,7 +10,7 @@ another engine would bound nothing.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -57,14 +57,30 @@ class Dialect:
     """For each construct, the same in the engine's own; its parts are rewritten already."""
 
 
-def translate(sql: str, dialect: Dialect, tables: Mapping[str, exp.Query]) -> str:
+def translate(
+    sql: str, dialect: Dialect, tables: Mapping[str, exp.Query], once: Collection[str] = frozenset()
+) -> str:
     """`sql` for an engine, with each table, known by its folded name, replaced by the query that reads it.
 
-    Names are folded, as DuckDB compares them; engines that do not fold see one spelling only.
+    Names are folded, as DuckDB compares them; engines that do not fold see one spelling only. Rows of a table
+    named in `once` are kept, and not read a second time.
     """
     tree = sqlglot.parse_one(sql, read=DIALECT)
+    if once and any(fold(each.name) in once for each in tree.find_all(exp.Table)):
+        keep_rows(tree)
     made = {fold(each.alias) for each in tree.find_all(exp.CTE)}
     return _walked(tree, dialect, tables, made).sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+
+
+def keep_rows(tree: exp.Expr) -> None:
+    """Let no common table expression be computed twice.
+
+    A unit's weight and its rows are two readings of one table. Where these may differ, as those of a view
+    that draws a sample do, the weight bounds nothing.
+    """
+    for each in tree.find_all(exp.CTE):
+        if each.args.get("materialized") is False:
+            each.set("materialized", True)
 
 
 def rewritten(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
