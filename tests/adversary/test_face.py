@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import http.server
 import json
+import shlex
 import subprocess
 import sys
 import threading
@@ -15,13 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 from incrowd.adversary import roster
 from incrowd.adversary.audit import __main__ as table_of_audits
 from incrowd.adversary.audit.suite import Line
 from incrowd.adversary.outcome import Attempt, Rate, Report
 from incrowd.cli import main
+from incrowd.cli.entry import app
 from tests.adversary.test_pages import FOUND
+from tests.hospital import blocks
 
 PAIR = ("--x", "[1, 1]", "--x-prime", "[1]", "--epsilon", "1")
 Run = Callable[..., tuple[int, str, str]]
@@ -272,3 +277,25 @@ def test_the_installed_program_has_the_commands_and_others_do_not_load_them(tmp_
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stderr) == (0, "") and '"differencing"' in done.stdout
+
+
+PAGES = ("README.md", "docs/adversary.md")
+LINES = [line for page in PAGES for block in blocks(page, "sh") for line in block.splitlines()]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_command_of_the_docs_is_one(line: str) -> None:
+    program, name, *arguments = shlex.split(line, comments=True)
+    command = typer.main.get_command(app).get_command(None, name)  # type: ignore[attr-defined]
+    given = command.make_context(name, arguments).params
+    assert program == "incrowd" and given["json"] is ("--json" in line)
+    if name == "attack" and given["name"] not in (None, "all"):
+        assert roster.find(given["name"]).name == given["name"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_sessions_of_the_docs_do_what_they_show(page: str) -> None:
+    # An honest verdict of half the noise fails by chance far below 1e-6: the bound is near 1.85, not 1.
+    (block,) = blocks(page, "pycon")
+    session = doctest.DocTestParser().get_doctest(block, {}, page, page, 0)
+    assert doctest.DocTestRunner(verbose=False).run(session).failed == 0
