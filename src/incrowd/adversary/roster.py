@@ -212,8 +212,8 @@ ATTACKS: tuple[Entry, ...] = (
 def find(name: str) -> Entry:
     """The attack of this name.
 
-    >>> find("linkage").about
-    'Somebody\\'s row in a sparse table without names, by a few rough facts.'
+    >>> find("tracing").about
+    'Who was in the data, from the means of many attributes.'
     """
     wanted = name.strip().casefold().replace("_", "-").replace(" ", "-")
     for each in ATTACKS:
