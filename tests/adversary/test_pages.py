@@ -93,6 +93,11 @@ def test_a_violation_is_said_first_and_a_search_tells_its_pair_and_delta_its_int
     assert "[1] and []" in text and "between 0 and 0.1 at the claimed epsilon" in text
 
 
+def test_a_claim_of_nothing_has_no_share() -> None:
+    text = printed(audit_page(replace(FOUND, epsilon=0.0)))
+    assert text.startswith("violates") and "epsilon 0.9123, with 99.9% confidence" in text
+
+
 def test_the_list_has_every_attack() -> None:
     text = printed(listed(ATTACKS))
     assert all(each.name in text for each in ATTACKS)

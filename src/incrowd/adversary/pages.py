@@ -160,10 +160,11 @@ def audit_page(found: Audit, searched: bool = False) -> RenderableType:
         if violates
         else ": nothing in these runs contradicts the claim. That is no proof of it."
     )
+    part = f"{found.closeness:.0%} of the claim, " if found.epsilon else ""
     sure = f"with {found.confidence * 100:.7g}% confidence"
     rows: list[tuple[str, str]] = [
         ("claimed", claim),
-        ("at least", f"epsilon {bound}, {found.closeness:.0%} of the claim, {sure}"),
+        ("at least", f"epsilon {bound}, {part}{sure}"),
         ("about", f"epsilon {screen.number(found.estimate)} by the frequencies themselves"),
         ("event", found.event),
         ("happened", _frequencies(found.tested)),
@@ -178,7 +179,7 @@ def audit_page(found: Audit, searched: bool = False) -> RenderableType:
     grid.add_column(overflow="fold")
     for name, text in rows:
         grid.add_row(name, Text(text))
-    return Group(Text(found.verdict, style="bold red" if violates else "bold green") + Text(said), grid)
+    return Group(Text.assemble((found.verdict, "bold red" if violates else "bold green"), said), grid)
 
 
 def _frequencies(tested: Tested) -> str:
