@@ -203,7 +203,7 @@ def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective, runs
                 # A deviation worse than the same frequencies, for the best of many was lucky too.
                 more = runs / len(one), runs / len(other)
                 expected = np.maximum(hits[likely] - np.sqrt(hits[likely]), 0) * more[likely]
-                unwanted = np.minimum((hits[seldom] + np.sqrt(hits[seldom])) * more[seldom], runs)
+                unwanted = np.minimum((hits[seldom] + np.sqrt(hits[seldom]) + 1) * more[seldom], runs)
                 found = objective(expected, runs, unwanted, runs)
                 place = int(np.argmax(found))
                 value = float(found[place])
