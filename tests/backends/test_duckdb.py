@@ -167,3 +167,23 @@ def test_a_column_is_found_by_its_own_name_and_not_by_one_that_looks_alike() -> 
     assert rows(DuckDB(catalog({"frame": "f"}, columns=columns), {"f": frame})) == [(1, 2)]
     with pytest.raises(CatalogError, match="one name in SQL"):
         DuckDB(catalog({"frame": "f"}), {"f": pa.table({"USER_ID": [7], "user_id": [1], "age": [2]})})
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"USER_ID": [7], "user_id": [1], "age": [2]}), tmp_path / "a.parquet")
+    with pytest.raises(CatalogError, match=r"two columns of a\.parquet have the same name"):
+        DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}))
+
+
+def test_files_that_change_while_they_are_read_answer_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("user_id,age\n1,30\n")
+    engine = DuckDB(catalog({"csv": str(file)}))
+
+    def appended(share: float) -> None:
+        with file.open("a") as more:
+            more.write("2,40\n")
+
+    with pytest.raises(BackendError, match="changed while the question ran"):
+        engine.run("SELECT COUNT(*) AS n FROM t", appended)
+    assert engine.run("SELECT COUNT(*) > 1 AS more FROM t").to_pylist() == [{"more": True}]

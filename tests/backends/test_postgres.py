@@ -368,3 +368,12 @@ def test_a_server_that_went_away_is_said_in_a_sentence(database: str) -> None:
     engine._pool.close()
     assert "cannot be reached" in said_by(lambda: engine.version(["visits"]))
     assert "could not finish" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+
+
+def test_computed_text_is_compared_by_code_points_whatever_the_locale(engine: Postgres) -> None:
+    made = "CASE WHEN small > 0 THEN 'a' ELSE 'B' END < 'b' AS v, CAST(small AS TEXT) < '2' AS w"
+    sql = f"SELECT {made} FROM visits"
+    told = engine.statement(sql)
+    assert all(f"'{each}' COLLATE \"C\"" in told for each in "aB")
+    assert "AS TEXT) COLLATE \"C\" < '2'" in told
+    assert engine.run(sql).column("v").to_pylist() == [True] * 4

@@ -19,6 +19,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import sqlglot
 from sqlglot import exp
 
@@ -88,6 +89,15 @@ def _csv(path: str, table: str) -> str:
         "= '\"', "
         f"escape = '\"', columns = {{{columns}}}, ignore_errors = true)"
     )
+
+
+def _distinct(path: str, table: str) -> None:
+    """Refuse a Parquet file two of whose columns have one name but for case: the engine would rename one."""
+    names = pq.read_schema(path).names
+    if len({fold(each) for each in names}) < len(names):
+        raise CatalogError(
+            f"tables.{table}: two columns of {Path(path).name} have the same name in SQL; rename one."
+        )
 
 
 class DuckDB:
@@ -162,6 +172,8 @@ class DuckDB:
             )
         files = self._catalog.files(name)
         if source.kind == "parquet":
+            for path in files:
+                _distinct(path, name)
             listed = ", ".join(_text(path) for path in files)
             return f"read_parquet([{listed}], union_by_name = true)"
         return "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {_csv(path, name)}" for path in files) + ")"
@@ -203,15 +215,23 @@ class DuckDB:
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
         # itself.
         with self._lock:
+            before = self.version(self._catalog.tables)
             try:
                 if progress is None:
-                    return self._connection.sql(sql).to_arrow_table()
-                return _watched(self._connection, sql, progress)
+                    found = self._connection.sql(sql).to_arrow_table()
+                else:
+                    found = _watched(self._connection, sql, progress)
             except duckdb.Error as error:
                 # The engine's own words may hold values of rows.
                 raise BackendError(
                     f"The database could not finish the question ({type(error).__name__})."
                 ) from None
+            # A statement reads files twice, to weigh people and to sum: both must see the same rows.
+            if self.version(self._catalog.tables) != before:
+                raise BackendError(
+                    "The files of the tables changed while the question ran; ask again when they are at rest."
+                )
+            return found
 
     def _read_once(self, sql: str) -> str:
         tree = sqlglot.parse_one(sql, read=DIALECT)

@@ -104,6 +104,24 @@ def _contains(node: exp.Expr) -> exp.Expr:
     return exp.paren(exp.GT(this=call("STRPOS", node.this, node.expression), expression=number(0)))
 
 
+_C = exp.to_identifier("C", quoted=True)
+_TEXTS = (exp.If, exp.Case, exp.Coalesce, exp.DPipe, exp.Nullif, exp.Paren)
+"""What makes text of constants."""
+
+
+def _literal(node: exp.Expr) -> exp.Expr:
+    """A constant that becomes a text of its own: compared by code points, not by the server's locale."""
+    if node.is_string and isinstance(node.parent, _TEXTS):
+        return exp.Collate(this=node.copy(), expression=_C.copy())
+    return node
+
+
+def _cast(node: exp.Expr) -> exp.Expr:
+    if node.args["to"].this in (_Type.TEXT, _Type.VARCHAR):
+        return exp.Collate(this=node.copy(), expression=_C.copy())
+    return node
+
+
 def _same(node: exp.Expr) -> exp.Expr:
     return node
 
@@ -112,6 +130,8 @@ DIALECT = Dialect(
     "postgres",
     {
         exp.DataType: _type,
+        exp.Cast: _cast,
+        exp.Literal: _literal,
         exp.TryCast: _try_cast,
         exp.RegexpFullMatch: _matches,
         exp.Round: _round,
