@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from incrowd.adversary.audit.auditor import _epsilon_bound
+from incrowd.adversary.audit.auditor import _epsilon_promise
 from incrowd.adversary.audit.events import Event, learn
 from incrowd.adversary.audit.features import Bins, Cells, Feature, Value, Weighted, features_of, lowest_bit
 from incrowd.adversary.audit.outputs import read
 
-OBJECTIVE = _epsilon_bound(0.0, 1e-3)
+OBJECTIVE = _epsilon_promise(0.0, 1e-3, 2_000)
 
 
 def best(first, second) -> Event:
-    (event,) = learn(first, second, [OBJECTIVE], len(first))
+    (event,) = learn(first, second, [OBJECTIVE])
     return event
 
 

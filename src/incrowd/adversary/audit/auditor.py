@@ -38,6 +38,7 @@ from incrowd.adversary.audit.outputs import Outputs, read
 from incrowd.adversary.audit.sampling import Progress, Runner, Watched, runner_of
 from incrowd.errors import InvalidInput
 
+Floats = NDArray[np.float64]
 LEAST_SAMPLES = 40
 PILOT = 0.2
 """The share of the samples that a search over pairs may use up, all pairs together."""
@@ -147,25 +148,23 @@ def audit(
     run = runner_of(mechanism)
     _check(epsilon, delta, samples, confidence)
     error = 1 - confidence
-    objectives = [_epsilon_bound(delta, error), _delta_bound(epsilon, error)]
+    half = samples // 2
+    objectives = [_epsilon_promise(delta, error, samples - half), _delta_promise(epsilon)]
     if search is not None:
         if x is not None or x_prime is not None:
             raise InvalidInput("Give an audit one pair, x and x_prime, or a search over pairs, not both.")
-        x, x_prime = _most_telling(run, list(search), objectives[0], samples)
+        x, x_prime = _most_telling(run, list(search), delta, error, samples)
     elif x is None and x_prime is None:
         raise InvalidInput("Give an audit two neighbouring data sets, x and x_prime, or a search over pairs.")
     if progress is not None:
         run = Watched(run, 2 * samples, progress)
-    half = samples // 2
-    events = learn(run(x, half), run(x_prime, half), objectives, samples - half)
+    events = learn(run(x, half), run(x_prime, half), objectives)
     tested = read(run(x, samples - half)), read(run(x_prime, samples - half))
     first, second = (_test(event, *tested) for event in events)
-    hits, others = first.counts
-    bound = float(objectives[0](np.array([hits]), first.runs, np.array([others]), first.runs)[0])
     return Audit(
         epsilon=float(epsilon),
         delta=float(delta),
-        bound=max(0.0, bound),
+        bound=max(0.0, _bound(first, delta, error)),
         estimate=_estimate(first, delta),
         tested=first,
         delta_interval=_delta_interval(second, epsilon, error),
@@ -189,22 +188,39 @@ def _check(epsilon: float, delta: float, samples: int, confidence: float) -> Non
         )
 
 
-def _epsilon_bound(delta: float, error: float) -> Objective:
-    def worth(hits: Any, of: int, others: Any, of_others: int) -> NDArray[np.float64]:
-        low, high = at_least(hits, of, error / 2), at_most(others, of_others, error / 2)
-        return np.asarray(np.log(np.maximum(low - delta, 1e-300)) - np.log(high))
-
-    return worth
+def _epsilon_bound(hits: Any, of: int, others: Any, of_others: int, delta: float, error: float) -> Floats:
+    """ln((p - delta) / q) from the bounds of the theorem; far below 0 where p does not exceed delta."""
+    low, high = at_least(hits, of, error / 2), at_most(others, of_others, error / 2)
+    return np.asarray(np.log(np.maximum(low - delta, 1e-300)) - np.log(high))
 
 
-def _delta_bound(epsilon: float, error: float) -> Objective:
+def _bound(tested: Tested, delta: float, error: float) -> float:
+    hits, others = tested.counts
+    return float(_epsilon_bound(hits, tested.runs, others, tested.runs, delta, error))
+
+
+def _epsilon_promise(delta: float, error: float, runs: int) -> Objective:
+    """The bound that a test of so many runs may be expected to give.
+
+    With frequencies a deviation worse than those seen, for the best of many events was lucky too.
+    """
+
+    def promise(hits: Any, of: int, others: Any, of_others: int) -> Floats:
+        expected = np.maximum(hits - np.sqrt(hits), 0) * (runs / of)
+        unwanted = np.minimum((others + np.sqrt(others) + 1) * (runs / of_others), runs)
+        return _epsilon_bound(expected, runs, unwanted, runs, delta, error)
+
+    return promise
+
+
+def _delta_promise(epsilon: float) -> Objective:
+    """P(E) - e^epsilon P'(E) as the frequencies have it."""
     factor = math.exp(min(epsilon, 700.0))
 
-    def worth(hits: Any, of: int, others: Any, of_others: int) -> NDArray[np.float64]:
-        low, high = at_least(hits, of, error / 4), at_most(others, of_others, error / 4)
-        return np.asarray(low - factor * high)
+    def promise(hits: Any, of: int, others: Any, of_others: int) -> Floats:
+        return np.asarray(hits / of - factor * others / of_others)
 
-    return worth
+    return promise
 
 
 def _delta_interval(tested: Tested, epsilon: float, error: float) -> tuple[float, float]:
@@ -229,18 +245,17 @@ def _test(event: Event, x: Outputs, x_prime: Outputs) -> Tested:
 
 
 def _most_telling(
-    run: Runner, pairs: list[tuple[Any, Any]], objective: Objective, samples: int
+    run: Runner, pairs: list[tuple[Any, Any]], delta: float, error: float, samples: int
 ) -> tuple[Any, Any]:
     """The pair whose event promises most on pilot runs, half of which the event was learned on."""
     if not pairs:
         raise InvalidInput("The search holds no pair of neighbours: give at least one.")
     each = max(LEAST_SAMPLES, int(PILOT * samples) // len(pairs))
+    objective = _epsilon_promise(delta, error, each - each // 2)
 
     def promise(pair: tuple[Any, Any]) -> float:
         found = [run(side, each) for side in pair]
-        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective], each - each // 2)
-        tested = _test(event, *(read(outputs[each // 2 :]) for outputs in found))
-        hits, others = tested.counts
-        return float(objective(np.array([hits]), tested.runs, np.array([others]), tested.runs)[0])
+        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective])
+        return _bound(_test(event, *(read(outputs[each // 2 :]) for outputs in found)), delta, error)
 
     return max(pairs, key=promise)

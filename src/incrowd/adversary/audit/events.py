@@ -1,7 +1,7 @@
 """Learning an event that tells two data sets apart. It sees outputs of the learning half only.
 
 The outputs are split again: on one part scores are fitted (`features`), on the other the score, its threshold
-and the direction are chosen, by the very bound that the test will compute. Nothing here needs to be right for
+and the direction are chosen, by what the test may be expected to find. Nothing here needs to be right for
 an audit to be valid, for the event is tested on outputs that were never seen here; it only needs to be good.
 """
 
@@ -134,13 +134,13 @@ def _ranges(event: Event, score: Bins) -> str:
     return f"{score.feature.name} is {_join(parts) if parts else 'none that was seen'}"
 
 
-def learn(first: Any, second: Any, objectives: list[Objective], runs: int) -> list[Event]:
-    """For each objective, the event that promises most when tested on so many runs on either side."""
+def learn(first: Any, second: Any, objectives: list[Objective]) -> list[Event]:
+    """For each objective, the best event found on these outputs of x and of x'."""
     fits = [read(each[: len(each) // 2]) for each in (first, second)]
     picks = [read(each[len(each) // 2 :]) for each in (first, second)]
     scores = fit_scores(fits[0], fits[1])
     valued = [(score, score.of(picks[0]), score.of(picks[1])) for score in scores]
-    return [_best(valued, objective, runs) for objective in objectives]
+    return [_best(valued, objective) for objective in objectives]
 
 
 def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
@@ -189,7 +189,7 @@ def _kind(score: Score) -> str:
     return score.feature.kind if isinstance(score, Bins | Cells) else ""
 
 
-def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective, runs: int) -> Event:
+def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective) -> Event:
     """The score, threshold and direction of the highest objective; a nearly as good simpler one is kept."""
     best: Event | None = None
     worth = -np.inf
@@ -200,11 +200,8 @@ def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective, runs
             hits = [_count(each, at, above) for each in kept]
             for forward in (True, False):
                 likely, seldom = (0, 1) if forward else (1, 0)
-                # A deviation worse than the same frequencies, for the best of many was lucky too.
-                more = runs / len(one), runs / len(other)
-                expected = np.maximum(hits[likely] - np.sqrt(hits[likely]), 0) * more[likely]
-                unwanted = np.minimum((hits[seldom] + np.sqrt(hits[seldom]) + 1) * more[seldom], runs)
-                found = objective(expected, runs, unwanted, runs)
+                sizes = (len(one), len(other))
+                found = objective(hits[likely], sizes[likely], hits[seldom], sizes[seldom])
                 place = int(np.argmax(found))
                 value = float(found[place])
                 if best is None or value > worth + SIMPLER * abs(worth):
