@@ -125,16 +125,34 @@ def test_rows_that_are_units_are_known_by_file_and_position_at_every_reading() -
     assert found["n"] == found["m"]
 
 
-def test_sums_are_exact_beyond_64_bits(tmp_path: Path) -> None:
-    values = [2**63 - 1, 2**63 - 1, 2**63 - 1, -(2**63), -1, 2**21, -(2**42), 5, None]
-    path = tmp_path / "a.parquet"
-    pq.write_table(
-        pa.table({"user_id": pa.array(values, pa.int64()), "age": [0, 0, 0, 1, 1, 1, 1, 1, 2]}), path
+def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) -> None:
+    top, bottom = 2**63 - 1, -(2**63)
+    groups = [
+        [top, top, top],
+        [bottom, bottom, -1],
+        [top, top, bottom, bottom, 2**21, -(2**42), 5],
+        [top, 1],
+        [top, 1, -1],
+        [bottom, 1],
+        [bottom, -1, 1],
+        [2**62, 2**61, 2**61 - 1],
+        [-1] * 50 + [2**21] * 50,
+        [None],
+    ]
+    pairs = [(value, group) for group, values in enumerate(groups) for value in values]
+    table = pa.table(
+        {"user_id": pa.array([each[0] for each in pairs], pa.int64()), "age": [g for _, g in pairs]}
     )
-    engine = Spark(catalog(path))
-    sql = "SELECT age, CAST(SUM(user_id) AS TEXT) AS s FROM t GROUP BY age"
-    found = {each["age"]: each["s"] for each in engine.run(sql).to_pylist()}
-    assert found == {0: str(3 * (2**63 - 1)), 1: str(-(2**63) - 1 + 2**21 - 2**42 + 5), 2: None}
+    pq.write_table(table, tmp_path / "a.parquet")
+    found = Spark(catalog(tmp_path / "a.parquet")).run("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
+    sums = [None if values == [None] else sum(values) for values in groups]
+    expected = [each if each is None or bottom <= each <= top else top if each > 0 else -top for each in sums]
+    assert [each["s"] for each in sorted(found.to_pylist(), key=lambda each: each["age"])] == expected
+
+
+def test_a_number_of_more_than_64_bits_is_refused(people: Path) -> None:
+    with pytest.raises(BackendError, match="more than 64 bits"):
+        Spark(catalog(people)).run(f"SELECT COUNT(*) AS n FROM t WHERE CAST({2**63} AS HUGEINT) > age")
 
 
 def test_texts_of_a_statement_arrive_as_they_are(people: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from incrowd.backends.translation import Dialect, call, case, case_table, number, reads_float, within_int64
+from incrowd.errors import BackendError
 
 PLACE = "__place"
 """The column of a table that tells each of its rows from all others, the same whenever it is read."""
@@ -34,13 +35,17 @@ SETTINGS: Mapping[str, str] = {
 """What a session must say for these words to mean what they must."""
 _Type = exp.DataType.Type
 _LIMB = 21
-"""Sums of 21 bits, or of the 22 highest and signed ones, are below 2^63 for up to 2^41 rows."""
+MOST = 2**63 - 1
 _LARGEST_PLACE = 2**31 - 1
 
 
 def _type(node: exp.Expr) -> exp.Expr:
     if node.this == _Type.INT128:
-        return exp.DataType.build("DECIMAL(38, 0)", dialect="spark")
+        # Only bounds that sums are compared with are so wide, and sums stop at 64 bits here.
+        bound = node.parent.this if isinstance(node.parent, exp.Cast) else None
+        if not isinstance(bound, exp.Literal | exp.Neg) or abs(int(bound.name)) > MOST:
+            raise BackendError("A number of more than 64 bits is not known on Spark; use DuckDB.")
+        return exp.DataType.build("BIGINT")
     if node.this == _Type.TIMESTAMP:
         return exp.DataType.build("TIMESTAMP_NTZ", dialect="spark")
     return node
@@ -101,30 +106,39 @@ def _trunc(node: exp.Expr) -> exp.Expr:
 
 
 def _sum(node: exp.Expr) -> exp.Expr:
-    """A sum of 64-bit integers that cannot wrap around: of three parts of each, put together at the end.
+    """A sum of 64-bit integers that does not wrap around: exact within 64 bits, and else the end of them.
 
-    x = 2^42 (x >> 42) + 2^21 ((x >> 21) mod 2^21) + (x mod 2^21), with shifts that round down. Sums of
-    DECIMAL say the same and take many times as long.
+    Each is cut into three, x = 2^42 high + 2^21 middle + low with 0 <= middle, low < 2^21, whose sums H, M, L
+    are exact for up to 2^41 rows. With carries, top = H + (M + L // 2^21) // 2^21, the sum is 2^42 top plus
+    less than 2^42: it is within 64 bits where -2^21 <= top < 2^21, and there 2^42 H + 2^21 M + L, computed
+    modulo 2^64, is the sum itself. Bounds that statements compare sums with are far below the ends.
     """
     value = exp.cast(node.this, "BIGINT")
-    mask = exp.cast(number(2**_LIMB - 1), "BIGINT")
-
-    def shifted(by: int) -> exp.Expr:
-        return call("SHIFTRIGHT", value, number(by)) if by else value.copy()
-
-    limbs = [
-        shifted(2 * _LIMB),
-        *(exp.BitwiseAnd(this=shifted(by), expression=mask.copy()) for by in (_LIMB, 0)),
+    masked = [
+        exp.BitwiseAnd(this=each, expression=_whole(2**_LIMB - 1)) for each in (_down(value), value.copy())
     ]
-    total: exp.Expr | None = None
-    for place, limb in zip((2, 1, 0), limbs, strict=True):
-        part = exp.cast(exp.Sum(this=limb), "DECIMAL(38, 0)", dialect="spark")
-        if place:
-            factor = exp.cast(number(2 ** (place * _LIMB)), "DECIMAL(14, 0)", dialect="spark")
-            part = exp.cast(exp.Mul(this=part, expression=factor), "DECIMAL(38, 0)", dialect="spark")
-        total = part if total is None else exp.Add(this=total, expression=part)
-    assert total is not None
-    return exp.cast(exp.paren(total), "DECIMAL(38, 0)", dialect="spark")
+    high, middle, low = (exp.Sum(this=each) for each in (_down(value, 2), *masked))
+    carried = exp.Add(this=middle.copy(), expression=_down(low))
+    top = exp.paren(exp.Add(this=high.copy(), expression=_down(carried)))
+    parts = [
+        exp.Mul(this=high, expression=_whole(4**_LIMB)),
+        exp.Mul(this=middle, expression=_whole(2**_LIMB)),
+    ]
+    exact = exp.Add(this=exp.Add(this=parts[0], expression=parts[1]), expression=low)
+    return case(
+        (exp.GTE(this=top, expression=_whole(2**_LIMB)), _whole(MOST)),
+        (exp.LT(this=top.copy(), expression=_whole(-(2**_LIMB))), _whole(-MOST)),
+        default=exact,
+    )
+
+
+def _down(value: exp.Expr, limbs: int = 1) -> exp.Expr:
+    """Divided by a power of 2^21, rounded down."""
+    return call("SHIFTRIGHT", value, number(limbs * _LIMB))
+
+
+def _whole(value: int) -> exp.Expr:
+    return exp.cast(number(value), "BIGINT")
 
 
 def _plain_division(node: exp.Expr) -> exp.Expr:
