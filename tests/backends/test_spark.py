@@ -277,8 +277,13 @@ def test_tables_of_sparks_catalog_are_read_and_their_version_follows_their_files
     pq.write_table(pa.table({"user_id": [9], "age": [9]}), people.parent / "more.parquet")
     assert engine.version(["t"]) != before
     assert (9, 9) in rows(engine)
-    seen = Spark(catalog(None, table=f"{stored}_seen"))
-    assert seen.version(["t"]) != seen.version(["t"]), "what lies behind a view is not known"
+
+
+def test_a_view_whose_rows_may_be_others_at_each_reading_is_refused(
+    stored: str, spark_house: SparkHouse
+) -> None:
+    with pytest.raises(CatalogError, match=r"is no stored table in Spark.*name the table behind it"):
+        Spark(catalog(None, table=f"{stored}_seen"))
 
 
 def test_files_that_change_are_read_anew_under_another_version(people: Path) -> None:

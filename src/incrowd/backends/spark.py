@@ -34,6 +34,7 @@ TIMEOUT = 600
 """Seconds that a statement may take unless the source says otherwise."""
 _FILES = ("parquet", "orc", "csv", "json", "text", "avro")
 """Kinds of catalog tables whose rows are in the files that they list, and nowhere else."""
+_STORED = ("MANAGED", "EXTERNAL")
 _NAMES = {"timestamp_ntz": "timestamp", "timestamp": "timestamp with time zone"}
 _COLLATED = "varchar"
 
@@ -52,6 +53,7 @@ class Spark:
         self._types: dict[str, dict[str, str]] = {}
         for name in catalog.tables:
             with self._opening(name):
+                self._refuse_views(name)
                 frame = self._frame(name)
                 self._schemas[name] = frame.schema
                 self._types[name] = {column: _named(kind) for column, kind in frame.dtypes}
@@ -76,13 +78,15 @@ class Spark:
         """A table's name in Spark's catalog."""
         return self._catalog.tables[name].table or name
 
+    def _quoted(self, name: str) -> str:
+        return ".".join(f"`{part.replace('`', '``')}`" for part in self._place(name).split("."))
+
     def _frame(self, name: str) -> DataFrame:
         """A table as it is now: files are listed anew, and schemas stay what they were at the opening."""
         paths = self._catalog.patterns(name)
         if not paths:
-            quoted = ".".join(f"`{part.replace('`', '``')}`" for part in self._place(name).split("."))
-            self._session.catalog.refreshTable(quoted)
-            return self._session.table(quoted)
+            self._session.catalog.refreshTable(self._quoted(name))
+            return self._session.table(self._quoted(name))
         reader = self._session.read
         if name in self._schemas:
             reader = reader.schema(self._schemas[name])
@@ -126,17 +130,27 @@ class Spark:
                 mark.update("\n".join([name, *sorted(str(tuple(each)) for each in seen), ""]).encode())
         return mark.hexdigest()
 
+    def _refuse_views(self, name: str) -> None:
+        """A statement reads its tables twice: what a view or another database gives may differ between."""
+        if self._catalog.patterns(name):
+            return
+        facts = self._facts(name)
+        if facts.get("Type") not in _STORED or facts.get("Provider", "").lower() == "jdbc":
+            raise CatalogError(
+                f"tables.{name}: {self._place(name)} is no stored table in Spark, and its rows may be others "
+                "at each reading; name the table behind it, or Parquet files, with path."
+            )
+
+    def _facts(self, name: str) -> dict[str, str]:
+        """What Spark's catalog says of a table."""
+        told = self._session.sql(f"DESCRIBE EXTENDED {self._quoted(name)}").collect()
+        return {each["col_name"]: str(each["data_type"]) for each in told}
+
     def _table_files(self, name: str) -> list[str] | None:
         """The files that are all of a catalog table's rows; None where they may lie elsewhere too."""
-        frame = self._frame(name)
-        told = self._session.sql(f"DESCRIBE EXTENDED {self._place(name)}").collect()
-        facts = {each["col_name"]: str(each["data_type"]) for each in told}
-        if (
-            facts.get("Type") not in ("MANAGED", "EXTERNAL")
-            or facts.get("Provider", "").lower() not in _FILES
-        ):
+        if self._facts(name).get("Provider", "").lower() not in _FILES:
             return None
-        return list(frame.inputFiles())
+        return list(self._frame(name).inputFiles())
 
     def statement(self, sql: str) -> str:
         """A statement in Spark's words."""

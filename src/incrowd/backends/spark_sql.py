@@ -52,7 +52,7 @@ def _type(node: exp.Expr) -> exp.Expr:
 
 
 def _cte(node: exp.Expr) -> exp.Expr:
-    # Spark keeps what it computes twice by itself (or does not); nothing here depends on that.
+    # Spark keeps what it computes twice by itself (or does not): tables give the same rows at each reading.
     node.set("materialized", None)
     return node
 
