@@ -49,7 +49,9 @@ _STARTING: Mapping[str, str] = {
 _TUNING: Mapping[str, str] = {
     # Joins that units of many rows would hold up are cut up, and small partitions put together.
     "spark.sql.adaptive.enabled": "true",
-    # A unit's weight is small beside the rows it is joined to: no reason to sort them.
+    # Up to some million units their weights go to where the rows are, which then need not move.
+    "spark.sql.autoBroadcastJoinThreshold": "64MB",
+    # Beyond, a unit's weight is still small beside the rows it is joined to: no reason to sort them.
     "spark.sql.join.preferSortMergeJoin": "false",
 }
 """For speed alone, and so only where the owner's own configuration of Spark says nothing."""
