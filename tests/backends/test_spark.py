@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -293,6 +293,21 @@ def test_files_that_change_are_read_anew_under_another_version(people: Path) -> 
     pq.write_table(pa.table({"user_id": [7, 8, 9, 10], "age": [1, 2, 3, 4]}), people)
     assert engine.version(["t"]) != before
     assert rows(engine) == [(10, 4), (7, 1), (8, 2), (9, 3)]
+
+
+def test_files_that_change_while_a_question_runs_are_an_error(
+    people: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Spark(catalog(people))
+    attach = engine._attach
+
+    def changing(names: Iterable[str]) -> None:
+        pq.write_table(pa.table({"user_id": [7], "age": [1]}), people)
+        attach(names)
+
+    monkeypatch.setattr(engine, "_attach", changing)
+    with pytest.raises(BackendError, match="changed while the question ran; ask again when they are at rest"):
+        engine.run("SELECT COUNT(*) AS n FROM t")
 
 
 def test_what_cannot_be_read_is_refused_at_the_opening(tmp_path: Path, people: Path) -> None:

@@ -118,17 +118,23 @@ class Spark:
 
     def version(self, tables: Iterable[str]) -> str:
         """Names, sizes and times of change of the files; a fresh mark for tables that are not just files."""
-        mark = hashlib.sha256()
-        for name in sorted(tables):
-            paths = self._catalog.patterns(name) or self._table_files(name)
-            if paths is None:
-                mark.update(f"{name} {secrets.token_hex(16)}\n".encode())
-            elif paths:
-                # Only what the file system says of the files is read: their content is a column of its own.
-                files = self._session.read.format("binaryFile").load(list(paths))
-                seen = files.selectExpr("path", "length", "unix_micros(modificationTime)").collect()
-                mark.update("\n".join([name, *sorted(str(tuple(each)) for each in seen), ""]).encode())
-        return mark.hexdigest()
+        names = sorted(tables)
+        paths = {name: self._paths(name) for name in names}
+        unknown = [f"{name} {secrets.token_hex(16)}" for name, found in paths.items() if found is None]
+        seen = self._seen([each for found in paths.values() for each in found or ()])
+        return hashlib.sha256("\n".join([*names, *unknown, *seen]).encode()).hexdigest()
+
+    def _paths(self, name: str) -> Iterable[str] | None:
+        """Where all rows of a table are; None where they may lie elsewhere too."""
+        return self._catalog.patterns(name) or self._table_files(name)
+
+    def _seen(self, paths: list[str]) -> list[str]:
+        """What the file system says of files; their content is a column of its own, and not read."""
+        if not paths:
+            return []
+        reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        told = reader.load(paths).selectExpr("path", "length", "unix_micros(modificationTime)").collect()
+        return sorted(str(tuple(each)) for each in told)
 
     def _refuse_views(self, name: str) -> None:
         """A statement reads its tables twice: what a view or another database gives may differ between."""
@@ -169,9 +175,18 @@ class Spark:
         text = self.statement(sql)
         if progress is not None:
             progress(0.0)
+        names = [name for name, view in self._views.items() if f"`{view}`" in text]
         with self._limited():
-            self._attach(name for name, view in self._views.items() if f"`{view}`" in text)
+            paths = [each for name in names for each in self._paths(name) or ()]
+            before = self._seen(paths)
+            self._attach(names)
             found = self._session.sql(text).toArrow()
+            after = self._seen(paths)
+        # A statement reads files twice, to weigh people and to sum: both must see the same rows.
+        if after != before:
+            raise BackendError(
+                "The files of the tables changed while the question ran; ask again when they are at rest."
+            )
         if progress is not None:
             progress(1.0)
         return found
