@@ -20,7 +20,7 @@ from tests.backends.test_totality import CONDITIONS, EXPRESSIONS, extremes
 
 ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
 """How many questions each engine is asked; more by hand. By default as many as the engine's speed allows."""
-QUICK = {"postgres": 150}
+QUICK = {"postgres": 150, "spark": 40, "spark connect": 10}
 BOUNDS = "contribution_bounds_per_row => (-1e9, 1e9)"
 
 
@@ -38,7 +38,7 @@ def furnish(engine: str, mode: str, tables: dict[str, pa.Table]) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_generated_questions_have_the_same_integers(engine: str) -> None:
-    @settings(SETTINGS, max_examples=ASKED or QUICK.get(engine, 40))
+    @settings(SETTINGS, max_examples=ASKED or QUICK.get(engine, 20))
     @given(
         asked=questions(),
         seed=st.integers(0, 10_000),

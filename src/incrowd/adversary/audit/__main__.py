@@ -73,10 +73,11 @@ def table(lines: Sequence[Line]) -> Table:
         title="The epsilon that each is found to have at least, as a share of what it claims",
         title_justify="left",
     )
+    # On a narrow terminal the names give way, and where it shows; never the numbers and the verdict.
     made.add_column(no_wrap=True)
-    for name in ("claimed", "at least", "share", "runs"):
-        made.add_column(name, justify="right", no_wrap=True)
-    made.add_column(no_wrap=True)
+    for name, width in (("claimed", 7), ("at least", 8), ("share", 5), ("runs", 7)):
+        made.add_column(name, justify="right", no_wrap=True, min_width=width)
+    made.add_column(no_wrap=True, min_width=10)
     made.add_column("where it shows")
     kind = ""
     for line in lines:
