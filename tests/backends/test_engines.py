@@ -20,7 +20,7 @@ from tests.backends.test_totality import CONDITIONS, EXPRESSIONS, extremes
 
 ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
 """How many questions each engine is asked; more by hand. By default as many as the engine's speed allows."""
-QUICK = {"postgres": 150, "spark": 40, "spark connect": 10}
+QUICK = {"postgres": 150, "spark": 25, "spark connect": 10}
 BOUNDS = "contribution_bounds_per_row => (-1e9, 1e9)"
 
 
