@@ -22,7 +22,7 @@ ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
 """How many questions each engine is asked; more by hand. By default as many as the engine's speed allows."""
 QUICK = {"postgres": 150, "spark": 25, "spark connect": 10}
 STEPS = {"spark connect": 64}
-"""Spark Connect runs the statements of Spark, so a part of the expressions is enough to prove the way there."""
+"""Spark Connect runs the statements of Spark: a part of the expressions is enough to prove the way there."""
 CHUNKS = [
     (engine, start) for engine in ENGINES for start in range(0, len(EXPRESSIONS), STEPS.get(engine, 16))
 ]
