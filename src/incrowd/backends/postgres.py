@@ -20,14 +20,12 @@ from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.postgres_sql import DIALECT
-from incrowd.backends.sources import one_url, projection, public_types
+from incrowd.backends.sources import one_url, projection, public_types, timeout_of
 from incrowd.backends.translation import case, translate
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError, QueryError
 from incrowd.query.typed import Kind, fold
 
-TIMEOUT = 600
-"""Seconds that a statement may take unless the source says otherwise."""
 _CHUNK = 10_000
 _ARROW = {
     "bool": pa.bool_(),
@@ -83,7 +81,7 @@ class Postgres:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._url = one_url(catalog)
-        self._timeout = max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
+        self._timeout = timeout_of(catalog)
         try:
             with psycopg.connect(self._url, connect_timeout=10) as connection:
                 _refuse_encoding(connection)
@@ -264,10 +262,6 @@ def _described(
 def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
     """A column in a type that statements compute with."""
     found = column_type(engine_type)
-    if found == "integer":
-        return exp.cast(column, "BIGINT"), "integer"
-    if found == "float":
-        return exp.cast(column, "DOUBLE"), "float"
     if found == "decimal":
         return (_whole(column), "integer") if kind == "integer" else (_float(column), "float")
     if found == "text":

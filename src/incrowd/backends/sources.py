@@ -18,7 +18,11 @@ from incrowd.query.casts import cast
 from incrowd.query.typed import Kind, Typed, fold
 
 Read = Callable[[exp.Column, str, str], tuple[exp.Expr, Kind]]
-"""How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind."""
+"""How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind. Not
+asked about integers and floats, which are the same everywhere.
+"""
+TIMEOUT = 600
+"""Seconds that a statement may take unless the source says otherwise."""
 _SOURCE = "__source"
 
 
@@ -67,7 +71,16 @@ def source_column(column: str, found: Mapping[str, str], where: str) -> str:
 
 def _picked(column: str, engine_type: str, declared: str, read: Read, dialect: Dialect) -> exp.Expr:
     kind: Kind = "float" if declared == "decimal" else declared  # type: ignore[assignment]
-    source, held = read(exp.column(exp.to_identifier(column, quoted=True)), engine_type, kind)
+    there = exp.column(exp.to_identifier(column, quoted=True))
+    source: exp.Expr
+    held: Kind
+    found = column_type(engine_type)
+    if found == "integer":
+        source, held = exp.cast(there, "BIGINT"), "integer"
+    elif found == "float":
+        source, held = exp.cast(there, "DOUBLE"), "float"
+    else:
+        source, held = read(there, engine_type, kind)
     placed = exp.column(_SOURCE, quoted=True)
     made = cast(Typed(placed, held, said=column, integral=held == "integer"), kind)
     sql = rewritten(made.sql, dialect)
@@ -83,6 +96,11 @@ def public_types(catalog: Catalog, table: str, found: Mapping[str, str]) -> dict
     declared = {fold(name): column.type for name, column in catalog.tables[table].columns.items()}
     kinds = {name: declared.get(fold(name)) or column_type(kind) for name, kind in found.items()}
     return {name: "float" if kind == "decimal" else kind for name, kind in kinds.items() if kind is not None}
+
+
+def timeout_of(catalog: Catalog) -> int:
+    """How many seconds a statement over these tables may take."""
+    return max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
 
 
 def one_url(catalog: Catalog) -> str:

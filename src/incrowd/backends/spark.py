@@ -18,7 +18,7 @@ import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
-from incrowd.backends.sources import one_url, projection, public_types
+from incrowd.backends.sources import one_url, projection, public_types, timeout_of
 from incrowd.backends.spark_session import open_session, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.translation import call, translate
@@ -30,8 +30,6 @@ from incrowd.query.typed import Kind, fold
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-TIMEOUT = 600
-"""Seconds that a statement may take unless the source says otherwise."""
 _FILES = ("parquet", "orc", "csv", "json", "text", "avro")
 """Kinds of catalog tables whose rows are in the files that they list, and nowhere else."""
 _STORED = ("MANAGED", "EXTERNAL")
@@ -44,7 +42,7 @@ class Spark:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._timeout = max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
+        self._timeout = timeout_of(catalog)
         self._session = open_session(one_url(catalog), SETTINGS)
         self._lock = threading.Lock()
         self._views = {name: f"incrowd_{place}" for place, name in enumerate(catalog.tables)}
@@ -246,10 +244,6 @@ def _named(kind: str) -> str:
 def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
     """A column in a type that statements compute with."""
     found = column_type(engine_type)
-    if found == "integer":
-        return exp.cast(column, "BIGINT"), "integer"
-    if found == "float":
-        return exp.cast(column, "DOUBLE"), "float"
     if found == "decimal":
         if kind != "integer":
             return exp.cast(column, "DOUBLE"), "float"

@@ -79,8 +79,8 @@ def keep_rows(tree: exp.Expr) -> None:
     that draws a sample do, the weight bounds nothing.
     """
     for each in tree.find_all(exp.CTE):
-        if each.args.get("materialized") is False:
-            each.set("materialized", True)
+        # All of them: without a word, engines decide by themselves which to keep.
+        each.set("materialized", True)
 
 
 def rewritten(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
