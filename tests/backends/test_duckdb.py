@@ -146,13 +146,14 @@ def test_a_frame_whose_text_is_no_text_is_refused_when_it_is_opened() -> None:
     assert "xff" not in str(caught.value)
 
 
-def test_a_view_whose_rows_are_others_at_each_reading_is_read_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", ["t", "(SELECT * FROM t WHERE age >= 0) AS s"])
+def test_a_view_whose_rows_are_others_at_each_reading_is_read_once(tmp_path: Path, rows: str) -> None:
     file = tmp_path / "rows.duckdb"
     with duckdb.connect(str(file)) as made:
         made.execute("CREATE TABLE every AS SELECT 1 AS user_id, i % 2 AS age FROM range(200) AS r(i)")
         made.execute("CREATE VIEW sampled AS SELECT * FROM every WHERE random() < 0.02")
     facts = catalog({"duckdb": str(file)}, table="sampled")
-    sql = "SELECT age, COUNT(*) AS n FROM t GROUP BY age"
+    sql = f"SELECT age, COUNT(*) AS n FROM {rows} GROUP BY age"
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
     engine = DuckDB(facts)
     for _ in range(40):
