@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms import DistanceToProperty, InterquartileRange, ProposeTestRelease, StableMode
-from incrowd.mechanisms.propose_test_release import Passed, leaving
+from incrowd.mechanisms.propose_test_release import Passed, _bin, leaving
 
 from .checks import FAILURE, smallest_delta, surprise
 
@@ -116,6 +116,56 @@ def test_the_stable_mode_is_epsilon_delta_private(epsilon, delta, values, extra)
     assert smallest_delta(outcome(values), outcome(more), 0.0) <= m.privacy.delta(0.0) + 1e-9
 
 
+def mode_law(m, data):
+    """The exact law of what a stable mode with these counts releases: None, a, b, c or d."""
+    ordered = sorted(data, key=lambda key: (-data[key], repr(key)))
+    lead = data[ordered[0]] - (data[ordered[1]] if len(ordered) > 1 else 0)
+    chance = m.test.chance(m.distance(lead))
+    masses = np.zeros(5)
+    masses[0], masses[1 + "abcd".index(ordered[0])] = 1 - chance, chance
+    return masses
+
+
+@settings(max_examples=150)
+@given(
+    st.floats(0.3, 8),
+    st.sampled_from([0.2, 1e-3, 1e-6]),
+    counts,
+    st.sampled_from("abcd"),
+    st.sampled_from("abcd"),
+)
+def test_the_stable_mode_is_epsilon_delta_private_where_a_unit_is_replaced(epsilon, delta, values, old, new):
+    m = StableMode(epsilon, delta, relation="replace")
+    one = {**values, old: values.get(old, 0) + 1}
+    other = {**values, new: values.get(new, 0) + 1}
+    p, q = mode_law(m, one), mode_law(m, other)
+    assert smallest_delta(p, q, epsilon) <= delta * (1 + 1e-9)
+    for level in (0.0, epsilon / 2):
+        assert smallest_delta(p, q, level) <= m.privacy.delta(level) + 1e-9
+
+
+def test_a_mutant_that_counts_replacing_as_two_halves_is_caught():
+    """The bug: add-remove at half of epsilon and delta, where b leads by 2 and then a is level with it."""
+    epsilon, delta = 3.0, 1e-3
+    one, other = {"a": 4, "b": 6}, {"a": 5, "b": 5}
+    mutant = StableMode(epsilon / 2, delta / 2)
+    assert smallest_delta(mode_law(mutant, one), mode_law(mutant, other), epsilon) > 2 * delta
+    mutant = StableMode(epsilon, delta)
+    assert smallest_delta(mode_law(mutant, one), mode_law(mutant, other), epsilon) > 2 * delta
+    honest = StableMode(epsilon, delta, relation="replace")
+    assert smallest_delta(mode_law(honest, one), mode_law(honest, other), epsilon) <= delta
+
+
+def test_the_lead_that_passes_is_the_least_where_a_unit_is_replaced():
+    for relation, step in (("add-remove", 1), ("replace", 2)):
+        m = StableMode(1.0, 1e-6, relation=relation)
+        lead = m.halfwidth(0.95)
+        assert m.test.chance(m.distance(lead)) >= 0.95
+        assert m.distance(lead - 1) == m.distance(lead) - 1
+        assert m.test.chance(m.distance(lead - 2 * step)) < 0.95
+        assert m.release({"a": 3000, "b": 10}) == "a"
+
+
 def test_a_mutant_that_uses_the_whole_lead_is_caught():
     """The bug: the lead itself as the distance, although a lead of 1 can already turn."""
     m = ProposeTestRelease(1.0, 1e-3)
@@ -164,6 +214,51 @@ def test_the_interquartile_distance_moves_by_at_most_one(values, new, shifted, d
     assert one[0] == two[0] or one[1] == two[1] == 0
 
 
+@pytest.mark.parametrize("shifted", [False, True])
+def test_the_bins_of_a_family_partition_the_numbers(shifted):
+    """Each bin starts where the one before ends, from 0 to the largest difference of clamped numbers."""
+    low, high = _bin(0.0, shifted)
+    assert low == 0.0
+    seen = 0
+    while high <= 2.0**1001:
+        last = math.nextafter(high, 0.0)
+        assert _bin(low, shifted) == _bin(last, shifted) == (low, high)
+        low, high = _bin(high, shifted)
+        assert low == math.nextafter(last, math.inf)
+        seen += 1
+    assert seen >= 2000
+
+
+@pytest.mark.parametrize("shifted", [False, True])
+@pytest.mark.parametrize("power", [-1074, -1073, -1022, -1001, -1000, -999, -998, 0, 998, 999])
+def test_the_interquartile_distance_holds_at_the_ends_of_floats(power, shifted):
+    """Piles at 0, just below and just above each edge; a record goes from one to another."""
+    edges = [factor * 2.0**power for factor in (0.5, 0.75, 1.0, 1.5)]
+    for edge, z, p, r in itertools.product(edges, (3, 6, 11), (1, 3, 8), (1, 2, 7)):
+        below, above = math.nextafter(edge * 0.9, 0.0), math.nextafter(edge * 1.1, math.inf)
+        values = [0.0] * z + [below] * p + [edge] + [above] * r
+        one = leaving(np.sort(np.array(values)), shifted)
+        for old, new in itertools.permutations({0.0, below, edge, above}, 2):
+            other = list(values)
+            other[values.index(old)] = new
+            two = leaving(np.sort(np.array(other)), shifted)
+            assert abs(one[1] - two[1]) <= 1
+            assert one[0] == two[0] or one[1] == two[1] == 0
+
+
+def test_tiny_interquartile_ranges_are_not_told_apart():
+    """A quarter of the records at 0.9 and a quarter at 1.1 times 2^-1000, and one that decides the quartile.
+
+    Both lie in [0, 1.5 * 2^-1000). With bins that overlap, each was released for sure as another bin.
+    """
+    step = 2.0**-1000
+    rest = [0.0] * 500 + [0.9 * step] * 250 + [1.1 * step] * 249
+    one, two = (leaving(np.sort(np.array([*rest, x])), shifted=True) for x in (0.9 * step, 1.1 * step))
+    assert one[0] == two[0] == (0.0, 1.5 * step)
+    m = InterquartileRange(2.0, 1e-6)
+    assert {m.release([*rest, x]) for x in (0.9 * step, 1.1 * step) for _ in range(20)} == {(0.0, 1.5 * step)}
+
+
 def test_the_interquartile_range_is_found_without_bounds():
     rng = np.random.default_rng(1)
     m = InterquartileRange(2.0, 1e-6)
@@ -202,6 +297,7 @@ def test_reals_and_kinds():
         lambda: ProposeTestRelease(1, 1e-3, 1).release((float("nan"), 3)),
         lambda: StableMode(0, 1e-3),
         lambda: StableMode(1, 2),
+        lambda: StableMode(1, 1e-3, relation="swap"),
         lambda: StableMode(1, 1e-3).release(["a"]),
         lambda: StableMode(1, 1e-3).release({"a": -1}),
         lambda: StableMode(1, 1e-3).release({"a": 1.5}),

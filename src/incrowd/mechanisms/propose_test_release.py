@@ -34,6 +34,7 @@ from incrowd.mechanisms.grid import Grid
 from incrowd.mechanisms.laplace import Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, float_below, whole
+from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source, discrete_laplace
 from incrowd.privacy import Guarantee, laplace, threshold
 
@@ -131,19 +132,38 @@ class ProposeTestRelease(Mechanism):
 class StableMode(Mechanism):
     """The most common key of an unknown domain, exactly, when it leads by enough; else None.
 
-    Distance: the lead of the first key over the second, less 1, and at least 0. One unit moves the lead by
-    at most 1, and another key can come first only where the lead is at most 1. (A unit that is replaced
-    moves it by 2: use half the epsilon and delta there.)
+    Distance. A unit that comes or goes moves the lead of the first key over the second by at most s = 1,
+    one that is replaced by at most s = 2 (it leaves the first key and joins the second). The distance is
+    max(0, ceil(lead / s) - 1). It moves by at most 1 between neighbours, as ceil(lead / s) does. Where two
+    neighbours have different first keys, the lead of both is at most s: going over to the other, the lead
+    of the old first key, which moves by at most s, becomes 0 or less. So both distances are 0, and the
+    theorem of this module holds with bound 0, under either relation at the whole epsilon and delta.
+
+    (To claim replacement by counting it as two changes is weaker: at epsilon / 2 and d that proves only (1
+    + e^(epsilon / 2)) d, so d = delta / 2 would not do.)
 
     >>> StableMode(1.0, 1e-6).release({"flu": 900, "cold": 40})
     'flu'
+    >>> StableMode(1.0, 1e-6).halfwidth(0.95), StableMode(1.0, 1e-6, relation="replace").halfwidth(0.95)
+    (18, 35)
     """
 
     epsilon: Number
     delta: Number
+    relation: Relation = "add-remove"
 
     def __post_init__(self) -> None:
+        relation_named(self.relation)
         _ = self.test
+
+    @property
+    def step(self) -> int:
+        """How far one unit moves the lead."""
+        return 1 if self.relation == "add-remove" else 2
+
+    def distance(self, lead: int) -> int:
+        """The distance of a lead from where the mode may change."""
+        return max(0, -(-lead // self.step) - 1)
 
     @property
     def test(self) -> ProposeTestRelease:
@@ -164,14 +184,15 @@ class StableMode(Mechanism):
             counts = {None: 0}
         first, *others = sorted(counts, key=lambda key: (-counts[key], repr(key)))
         lead = counts[first] - (counts[others[0]] if others else 0)
-        passed = self.test.release((first, max(0, lead - 1)), source)
+        passed = self.test.release((first, self.distance(lead)), source)
         return passed.value if passed else None
 
     def halfwidth(self, confidence: Number) -> int:
         """The least lead with which the mode is released with this probability."""
         test = self.test
         scale = float_above(1 / test.test_epsilon)
-        return test.threshold + 1 + int(Laplace(scale=scale).halfwidth(confidence))
+        enough = test.threshold + int(Laplace(scale=scale).halfwidth(confidence))
+        return self.step * enough + 1  # the least lead with that distance
 
 
 @dataclass(frozen=True)
@@ -212,10 +233,14 @@ class InterquartileRange(Mechanism):
     """The interquartile range to a factor of two, as an interval [a, 2a), without any bounds; or None.
 
     Theorem (after Dwork, Lei 2009). Let the bin of a dataset be the interval [2^k, 2^(k+1)) that holds its
-    interquartile range (or {0}), and d the fewest records that must be replaced to leave the bin, less 1.
-    Neighbours in one bin have d within 1 of each other; neighbours in two bins both have d = 0. So d is a
-    distance for the bin with proposed bound 0. Where the range lies near the edge of a bin a second test
-    uses the bins [1.5 * 2^k, 3 * 2^k); each test has half of epsilon and delta.
+    interquartile range (or [0, 2^-1000)), and d the fewest records that must be replaced to leave the bin,
+    less 1. Neighbours in one bin have d within 1 of each other; neighbours in two bins both have d = 0. So
+    d is a distance for the bin with proposed bound 0. Where the range lies near the edge of a bin a second
+    test uses the bins [1.5 * 2^k, 3 * 2^k) and [0, 1.5 * 2^-1000); each test has half of epsilon and delta.
+
+    Condition: each family of bins partitions the numbers from 0 on. If two bins overlapped, a dataset could
+    lie deep inside one and its neighbour deep inside the other. Differences are float64's, rounded; rounding
+    keeps the order, so the largest and least differences in reach are those of the quartiles in reach.
 
     Replacing j records can bring the quartiles x_a, x_b to any x_(a+i), x_(b-j+i) or x_(a-i), x_(b+j-i), 0
     <= i <= j, and no nearer together or further apart: what is left of x_1..x_n after removing j of them
@@ -287,8 +312,10 @@ def leaving(ordered: Any, shifted: bool) -> tuple[tuple[float, float], int]:
 
 
 def _bin(spread: float, shifted: bool) -> tuple[float, float]:
-    if spread < 2.0**-1000:
-        return 0.0, 2.0**-1000
+    """The bin of a family that holds this number; the least bin ends where the next of its family starts."""
+    least = math.ldexp(1.5 if shifted else 1.0, -1000)
+    if spread < least:
+        return 0.0, least
     part, exponent = math.frexp(spread)
     start = 0.5
     if shifted:
