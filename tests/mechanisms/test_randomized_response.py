@@ -193,3 +193,25 @@ def test_bad_input_gets_one_sentence(call):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("epsilon", [36.0, 37.5, 40.0, 300.0, 700.0])
+@pytest.mark.parametrize("categories", [2, 5])
+def test_estimates_where_the_truth_is_all_but_certain(epsilon, categories):
+    """The probability of the truth rounds to 1; counts and intervals are what was reported."""
+    m = RandomizedResponse(epsilon, categories)
+    reports = [0] * 7 + [1] * 1000
+    found = m.estimate(reports, 0.95)
+    assert found.counts[:2] == pytest.approx([7, 1000])
+    assert found.low[:2].tolist() == found.high[:2].tolist() == [7, 1000]
+    assert 0 <= m.stray <= 1e-14 and m.log_odds == pytest.approx(epsilon - math.log(categories - 1))
+    assert m.expected_error(1000) >= 0
+    near = RandomizedResponse.with_truth(1 - Fraction(1, 10**30))
+    assert near.estimate(reports).high.tolist() == [7, 1000]
+    assert near.stray == pytest.approx(1e-30)
+
+
+def test_stray_reports_and_odds_agree_with_the_truth():
+    for m in (RandomizedResponse(1.0, 3), RandomizedResponse.with_truth(Fraction(3, 4))):
+        assert m.stray == pytest.approx(1 - m.keep)
+        assert m.log_odds == pytest.approx(math.log(m.keep / (1 - m.keep)))

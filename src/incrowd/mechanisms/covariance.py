@@ -33,6 +33,7 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.gaussian import Gaussian
 from incrowd.mechanisms.grid import INTEGERS
 from incrowd.mechanisms.laplace import Laplace
+from incrowd.mechanisms.mean import HALF
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, root_above, whole
 from incrowd.mechanisms.private_range import Floats, PrivateRange, given_range, read_floats, within
@@ -153,9 +154,10 @@ class Covariance(Mechanism):
         return np.concatenate(parts).astype(np.int64)
 
     def halfwidth(self, confidence: Number, records: int) -> float:
-        """The error of the noise in an entry over the product of its radii, all entries jointly.
+        """The error of an entry over the product of its radii, all entries jointly.
 
-        For so many records, before the matrix is made positive semidefinite. Clamping is not counted.
+        For so many records, before the matrix is made positive semidefinite. Noise and the rounding of every
+        record (up to half a step in every sum) are counted, clamping is not.
         """
         n, d = whole(records, "records"), self.columns
         numbers = d + d * (d + 1) // 2 + (self.relation == "add-remove")
@@ -163,7 +165,8 @@ class Covariance(Mechanism):
         off = each / self.count if self.relation == "add-remove" else 0.0
         if off >= n:
             return math.inf
-        product, mean = (each / UNIT + off) / (n - off), (each / self.place + off) / (n - off)
+        product = ((each + n * HALF) / UNIT + off) / (n - off)
+        mean = ((each + n * HALF) / self.place + off) / (n - off)
         return (product + 2 * mean + mean**2) * (1 + 1e-12)
 
     def _read(self, value: Any) -> Floats:

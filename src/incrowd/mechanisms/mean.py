@@ -14,10 +14,16 @@ Rounding is done to each record before anything is added, in whole numbers, so n
 
 Without bounds, `PrivateRange` finds the range first at a share of epsilon; the guarantees add.
 
-Accuracy: `halfwidth` bounds the error of the noise: in standard deviation 2 to 2.9 radius / (epsilon n)
-with bounds, 1.6 radius / (0.6 epsilon n) without, 2.9 radius / (epsilon n) where records are replaced. A
-range that was found leaves out about `PrivateRange.beyond` records, each of which may lose its excess over
-the range: for heavy tails give bounds.
+Accuracy: `halfwidth` bounds the error of the noise and of rounding: in standard deviation the noise is 2 to
+2.9 radius / (epsilon n) with bounds, 1.6 radius / (0.6 epsilon n) without, 2.9 radius / (epsilon n) where
+records are replaced. Rounding moves a record by up to radius / U (half of that where U t is rounded), and so
+the mean: all records may be rounded the same way. A range that was found leaves out about
+`PrivateRange.beyond` records, each of which may lose its excess over the range: for heavy tails give bounds.
+
+Let S be the sum of t, m = S / n, and let the noisy sum and count be S + z + r and n + c, where r is due to
+rounding. The noisy mean is off by (z + r - m c) / (n + c). With bounds given, z = (x - y) / U and c = (x +
+y) / U for the noise x, y of the two sums, so |z - m c| = |x (1 - m) - y (1 + m)| / U is at most 2 / U times
+the larger of |x|, |y|.
 """
 
 from __future__ import annotations
@@ -40,6 +46,7 @@ from incrowd.privacy import Guarantee
 
 UNIT = 2**23
 COUNT = UNIT // 8
+HALF = 0.5 + 2.0**-20  # how far rounding moves a number of steps, with the errors of the floats before it
 
 
 @dataclass(frozen=True, init=False)
@@ -118,20 +125,26 @@ class Mean(Mechanism):
         return [total, COUNT * numbers.size] if self.relation == "add-remove" else [total]
 
     def halfwidth(self, confidence: Number, records: int, radius: Number | None = None) -> float:
-        """The error of the noise with this confidence, for so many records in a range of this radius.
+        """The error with this confidence, for so many records in a range of this radius.
 
-        With bounds given the radius is known. Clamping is not counted.
+        Noise and the rounding of every record are counted, clamping is not. With bounds given the radius is
+        known, and the float rounding of the answer is counted too.
         """
         n = whole(records, "records")
         wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
+        centre = self.bounds[0] if self.bounds else 0.0
+        last = (abs(centre) + wide) * 2.0**-50
         if self.relation != "add-remove":
-            return wide * int(self.noise.halfwidth(confidence)) / (UNIT * n) * (1 + 1e-12)
+            each = int(self.noise.halfwidth(confidence))
+            return wide * (each / n + HALF) / UNIT * (1 + 1e-12) + last
         each = int(self.noise.halfwidth(confidence, 2))
-        # How far the sum of t and the count may be off.
-        total, count = (each / UNIT, each / COUNT) if self.range else (2 * each / UNIT, 2 * each / UNIT)
+        # How far the sum less its share in the count's error may be off by noise, the count, and a record.
+        moved, count, rounded = 2 * each / UNIT, 2 * each / UNIT, 2 * HALF / UNIT
+        if self.range:
+            moved, count, rounded = each / UNIT + each / COUNT, each / COUNT, HALF / UNIT
         if count >= n:
             return math.inf
-        return wide * (total + count) / (n - count) * (1 + 1e-12)
+        return wide * (moved + n * rounded) / (n - count) * (1 + 1e-12) + last
 
 
 def budgeted_range(

@@ -106,6 +106,20 @@ class RandomizedResponse(Mechanism):
         return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
 
     @property
+    def stray(self) -> float:
+        """The probability of reporting anything but the truth, to full precision however small it is."""
+        if self.truth is not None:
+            return float(1 - self.truth)
+        return (self.categories - 1) * self.other
+
+    @property
+    def log_odds(self) -> float:
+        """ln(p / (1 - p)) for the probability p of reporting the truth; finite where p rounds to 1."""
+        if self.truth is not None:
+            return math.log(self.truth) - math.log(1 - self.truth)
+        return self.epsilon - math.log(self.categories - 1)
+
+    @property
     def other(self) -> float:
         """The probability of reporting any one answer that is not the truth."""
         if self.truth is not None:
@@ -165,7 +179,7 @@ class RandomizedResponse(Mechanism):
         p, q = self.keep, self.other
         if self.truth is None and self.categories == 2:
             return math.exp(self.epsilon / 2) / math.expm1(self.epsilon) * math.sqrt(n)
-        return math.sqrt(n * max(p * (1 - p), q * (1 - q))) / (p - q)
+        return math.sqrt(n * max(p * self.stray, q * (1 - q))) / (p - q)
 
     def tail(self, error: Number, reports: int) -> float:
         """A bound on P(|estimated - true| >= error): 2 exp(-2 error^2 (p - q)^2 / n) (Hoeffding 1963)."""
@@ -199,7 +213,7 @@ class RandomizedResponse(Mechanism):
         inside, outside = (0, n + 1) if upper else (n, -1)
 
         def kept(holders: int) -> bool:
-            return _tail_of_two(seen, holders, n - holders, self.keep, self.other, lower=upper) >= failure
+            return self._tail(seen, holders, n - holders, lower=upper) >= failure
 
         if not kept(inside):
             return inside
@@ -210,6 +224,31 @@ class RandomizedResponse(Mechanism):
             else:
                 outside = middle
         return inside
+
+    def _tail(self, seen: int, first: int, second: int, *, lower: bool) -> float:
+        """P(A + B <= seen) or P(A + B >= seen) for independent A ~ Bin(first, p) and B ~ Bin(second, q).
+
+        Sums over the values of A within 12 standard deviations; what is left out is added, and a relative
+        10^-9 for rounding, so a bound that is read off this tail errs towards a wider interval.
+        """
+        p, q = self.keep, self.other
+        spread = 12 * math.sqrt(first * p * self.stray) + 40
+        a = np.arange(max(0, math.floor(first * p - spread)), min(first, math.ceil(first * p + spread)) + 1)
+        # From each mass to the next: scipy.stats has them ready, but takes a second to import.
+        growth = np.log((first - a[:-1]) / (a[:-1] + 1.0)) + self.log_odds
+        logs = np.append(0.0, np.cumsum(growth))
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        # P(B >= k) is the regularised incomplete beta function I_q(k, second - k + 1).
+        if lower:
+            k = np.clip(seen - a, 0, max(second - 1, 0)).astype(np.float64)
+            tails = np.where(seen - a < 0, 0.0, betainc(second - k, k + 1, 1 - q) if second else 1.0)
+            tails = np.where(seen - a >= second, 1.0, tails)
+        else:
+            k = np.clip(seen - a, 1, max(second, 1)).astype(np.float64)
+            tails = np.where(seen - a <= 0, 1.0, betainc(k, max(second, 1) - k + 1, q))
+            tails = np.where(seen - a > second, 0.0, tails)
+        return float(weights @ tails) * (1 + 1e-9) + 1e-12
 
     def _answers(self, value: Any, what: str) -> NDArray[np.int64]:
         if isinstance(value, np.ma.MaskedArray):
@@ -231,31 +270,6 @@ class RandomizedResponse(Mechanism):
     @staticmethod
     def _is_truth_value(value: Any) -> bool:
         return bool(np.asarray(value).dtype.kind == "b")
-
-
-def _tail_of_two(seen: int, first: int, second: int, p: float, q: float, *, lower: bool) -> float:
-    """P(A + B <= seen) or P(A + B >= seen) for independent A ~ Bin(first, p) and B ~ Bin(second, q).
-
-    Sums over the values of A within 12 standard deviations; what is left out is added, and a relative 10^-9
-    for rounding, so a bound that is read off this tail errs towards a wider interval.
-    """
-    spread = 12 * math.sqrt(first * p * (1 - p)) + 40
-    a = np.arange(max(0, math.floor(first * p - spread)), min(first, math.ceil(first * p + spread)) + 1)
-    # From each mass to the next: scipy.stats has them ready, but takes a second to import.
-    growth = np.log((first - a[:-1]) / (a[:-1] + 1.0)) + math.log(p / (1 - p))
-    logs = np.append(0.0, np.cumsum(growth))
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    # P(B >= k) is the regularised incomplete beta function I_q(k, second - k + 1).
-    if lower:
-        k = np.clip(seen - a, 0, max(second - 1, 0)).astype(np.float64)
-        tails = np.where(seen - a < 0, 0.0, betainc(second - k, k + 1, 1 - q) if second else 1.0)
-        tails = np.where(seen - a >= second, 1.0, tails)
-    else:
-        k = np.clip(seen - a, 1, max(second, 1)).astype(np.float64)
-        tails = np.where(seen - a <= 0, 1.0, betainc(k, max(second, 1) - k + 1, q))
-        tails = np.where(seen - a > second, 0.0, tails)
-    return float(weights @ tails) * (1 + 1e-9) + 1e-12
 
 
 def _log_above(ratio: Fraction) -> float:

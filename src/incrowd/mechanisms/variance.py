@@ -14,8 +14,11 @@ Theorem. Let t be a value's place in its range, clamped to [-1, 1] as in `Mean`,
   first, which can add one of them.
 
 Accuracy: in standard deviation about 1.6 radius^2 / (0.6 epsilon n) without bounds, 2.9 to 7 radius^2 /
-(epsilon n) with them, 5.7 radius^2 / (epsilon n) where records are replaced within bounds (`halfwidth`);
-plus what clamping loses.
+(epsilon n) with them, 5.7 radius^2 / (epsilon n) where records are replaced within bounds; plus what rounding
+each record loses, up to half a step in every sum, and all of them the same way (`halfwidth` counts both);
+plus what clamping loses. Of the noise x, y of the last two sums, the mean square s takes (x (1 - s) - y s),
+at most the larger of the two. Rounding y moves a standard deviation by at most 1 / (2 U) (the triangle
+inequality), and so a variance of at most 1 by at most (2 + 1 / (2 U)) / (2 U).
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from incrowd.mechanisms.laplace import Laplace
-from incrowd.mechanisms.mean import budgeted_range
+from incrowd.mechanisms.mean import HALF, budgeted_range
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, float_above, positive, whole
 from incrowd.mechanisms.private_range import Floats, PrivateRange, read_column, within
@@ -127,23 +130,25 @@ class Variance(Mechanism):
         return min(1.0, max(0.0, noisy * shift / (n * UNIT) ** 2))
 
     def halfwidth(self, confidence: Number, records: int, radius: Number | None = None) -> float:
-        """The error of the noise with this confidence, for so many records in a range of this radius.
+        """The error with this confidence, for so many records in a range of this radius.
 
-        With bounds given the radius is known. Clamping is not counted.
+        Noise and the rounding of every record are counted, clamping is not. With bounds given the radius is
+        known.
         """
         n = whole(records, "records")
         wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
         if self.noise is None:
             one = Laplace(self.exact_epsilon, sensitivity=STEPS).halfwidth(confidence)
-            return wide**2 * (int(one) + 1) * step_of(n) / (n * UNIT) ** 2 * (1 + 1e-12) if n > 1 else 0.0
+            noise, rounded = (int(one) + 1) * step_of(n) / (n * UNIT) ** 2, HALF / UNIT
+            return wide**2 * (noise + rounded * (2 + rounded)) * (1 + 1e-12) if n > 1 else 0.0
         sums = 3 if self.relation == "add-remove" else 2
         each = int(self.noise.halfwidth(confidence, sums))
         # How far the count may be off, then the mean square and the mean.
         off = 2 * each / (WHOLE - self.first) if sums == 3 else 0.0
         if off >= n:
             return math.inf
-        square = (each / (WHOLE - self.first) + off) / (n - off)
-        mean = (each / self.first + off) / (n - off)
+        square = (each + n * HALF) / (WHOLE - self.first) / (n - off)
+        mean = ((each + n * HALF) / self.first + off) / (n - off)
         return wide**2 * (square + 2 * mean + mean**2) * (1 + 1e-12)
 
 
