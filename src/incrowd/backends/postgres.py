@@ -259,7 +259,7 @@ def _described(
     return [each.name for each in described], [_ARROW.get(name, pa.string()) for name in names]
 
 
-def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
+def _read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
     """A column in a type that statements compute with."""
     found = column_type(engine_type)
     if found == "decimal":

@@ -7,6 +7,7 @@ table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -17,13 +18,25 @@ from incrowd.errors import CatalogError, QueryError
 from incrowd.query.casts import cast
 from incrowd.query.typed import Kind, Typed, fold
 
-Read = Callable[[exp.Column, str, str], tuple[exp.Expr, Kind]]
+Read = Callable[[exp.Column, str, str, bool], tuple[exp.Expr, Kind]]
 """How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind. Not
-asked about integers and floats, which are the same everywhere.
+asked about integers and floats, which are the same everywhere. The last argument says whether the column
+identifies units: then no two values may be read as one, and what cannot be told apart is NULL.
 """
 TIMEOUT = 600
 """Seconds that a statement may take unless the source says otherwise."""
 _SOURCE = "__source"
+_WIDE = frozenset({"ubigint", "hugeint", "uhugeint", "bignum", "uint64"})
+"""Integers that 64 bits with a sign do not hold."""
+_EXACT: Mapping[str, frozenset[str]] = {
+    "integer": frozenset({"integer", "text"}),
+    "decimal": frozenset({"integer", "text"}),
+    "text": frozenset({"integer", "text", "boolean", "date", "timestamp"}),
+    "boolean": frozenset({"boolean", "integer", "text"}),
+    "date": frozenset({"date", "timestamp", "text"}),
+    "timestamp": frozenset({"timestamp", "text"}),
+}
+"""For each kind of storage, the declared types as which two values are never read as one."""
 
 
 def projection(
@@ -36,13 +49,17 @@ def projection(
     declared = catalog.tables[table]
     picked: dict[str, exp.Expr] = {}
     for column, facts in declared.columns.items():
-        there = source_column(column, found, f"tables.{table}.columns.{column}")
+        where = f"tables.{table}.columns.{column}"
+        there = source_column(column, found, where)
+        identifies = declared.unit is not None and column in declared.unit.columns
+        if identifies:
+            refuse_merging(found[there], facts.type, where)
         try:
-            picked[fold(column)] = _picked(there, found[there], facts.type, read, dialect)
+            picked[fold(column)] = _picked(there, found[there], facts.type, read, dialect, identifies)
         except QueryError:
             raise CatalogError(
-                f"tables.{table}.columns.{column}: a column of type {found[there]} cannot be read as "
-                f"{facts.type}; declare it otherwise."
+                f"{where}: a column of type {found[there]} cannot be read as {facts.type}; "
+                "declare it otherwise."
             ) from None
     if not declared.private:
         for there, engine_type in found.items():
@@ -69,18 +86,38 @@ def source_column(column: str, found: Mapping[str, str], where: str) -> str:
     return alike[0]
 
 
-def _picked(column: str, engine_type: str, declared: str, read: Read, dialect: Dialect) -> exp.Expr:
+def refuse_merging(engine_type: str, declared: str, where: str) -> None:
+    """Refuse a column that identifies units if two of its values could be read as one.
+
+    Two units that are read as one are bounded as one. Adding the second then changes what the first counts
+    for as well, by up to twice the bound. A value that is read as NULL does no harm: its rows are nobody's,
+    and are left out.
+    """
+    found = column_type(engine_type)
+    fine = "ns" in re.split(r"[^a-z]+", engine_type.lower())
+    if found is not None and (fine or declared not in _EXACT.get(found, ())):
+        reason = "nanoseconds" if fine else found
+        raise CatalogError(
+            f"{where}: it identifies units, but different values of a column of type {engine_type} "
+            f"({reason}) could be read as the same {declared}; keep ids as integers or text in the source."
+        )
+
+
+def _picked(
+    column: str, engine_type: str, declared: str, read: Read, dialect: Dialect, identifies: bool = False
+) -> exp.Expr:
     kind: Kind = "float" if declared == "decimal" else declared  # type: ignore[assignment]
     there = exp.column(exp.to_identifier(column, quoted=True))
     source: exp.Expr
     held: Kind
     found = column_type(engine_type)
     if found == "integer":
-        source, held = exp.cast(there, "BIGINT"), "integer"
+        narrow = exp.TryCast if engine_type.lower() in _WIDE else exp.Cast
+        source, held = narrow(this=there, to=exp.DataType.build("BIGINT")), "integer"
     elif found == "float":
         source, held = exp.cast(there, "DOUBLE"), "float"
     else:
-        source, held = read(there, engine_type, kind)
+        source, held = read(there, engine_type, kind, identifies)
     placed = exp.column(_SOURCE, quoted=True)
     made = cast(Typed(placed, held, said=column, integral=held == "integer"), kind)
     sql = rewritten(made.sql, dialect)

@@ -241,7 +241,7 @@ def _named(kind: str) -> str:
     return _COLLATED if kind.startswith("string collate") else _NAMES.get(kind, kind)
 
 
-def _read(column: exp.Column, engine_type: str, kind: str) -> tuple[exp.Expr, Kind]:
+def _read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
     """A column in a type that statements compute with."""
     found = column_type(engine_type)
     if found == "decimal":

@@ -15,7 +15,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("integer", _INTEGER),
     ("decimal", r"(decimal|numeric|number|decimal(32|64|128|256))"),
     ("float", r"(float|double|double precision|real|(half_?)?float(4|8|16|32|64)?)"),
-    ("timestamp", r"(timestamp(tz|_s|_ms|_ns)?|timestamp with(out)? time zone|datetime(64)?)"),
+    ("timestamp", r"(timestamp(tz)?(_s|_ms|_ns)?|timestamp with(out)? time zone|datetime(64)?)"),
     ("date", r"date(32|64)?"),
     (
         "text",

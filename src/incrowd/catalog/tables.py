@@ -179,9 +179,11 @@ class Table(Declaration):
             if column not in self.columns:
                 place = ("unit", field) if self.unit.per else ("unit",)
                 raise fault(f"no column {column} is declared, {nearest(column, self.columns)}", *place)
-            if self.columns[column].type == "float":
+            if self.columns[column].type in ("float", "decimal"):
                 raise fault(
-                    f"{column} is a float column, which cannot identify a unit (NaN, rounding)", "unit"
+                    f"{column} is a {self.columns[column].type} column, which is computed with in floating "
+                    "point and cannot identify a unit; declare it as integer or text",
+                    "unit",
                 )
         if self.unit.is_row and (self.contribution or 1) != 1:
             raise fault(

@@ -253,9 +253,16 @@ def _operand(sql: exp.Expr) -> exp.Expr:
 
 def condition(node: exp.Expr, lookup: Lookup, where: str) -> Typed:
     """`node` in total form, as a truth value."""
-    typed = total(node, lookup)
+    return as_condition(total(node, lookup), node, where)
+
+
+def as_condition(typed: Typed, node: exp.Expr, where: str) -> Typed:
+    """An expression as a truth value; `node` is what the user wrote."""
     if typed.kind not in ("boolean", "null"):
         raise QueryError(f"{where} needs a condition, but {said(node)} is of type {typed.kind}.")
+    if typed.kind == "null":
+        # A bare NULL is text to some engines, and no condition.
+        return typed.but(sql=exp.cast(exp.null(), "BOOLEAN"), kind="boolean")
     return typed
 
 

@@ -2,7 +2,8 @@
 
 Engines read text in ways of their own (`1_000`, ` 12 `, `2020-1-1`, `infinity`), so a cast checks it first:
 
-    number     [+-]digits[.digits][e[+-]dd], at most 40 digits on either side (whole numbers: at most 18)
+    integer    [+-]digits, between -(2^63 - 1) and 2^63 - 1, at most 40 digits
+    float      [+-]digits[.digits][e[+-]dd], at most 40 digits on either side
     boolean    true, t, yes, y, 1 and false, f, no, n, 0, in any case
     date       YYYY-MM-DD, a day that exists in the years 1 to 9999
     timestamp  a date, or YYYY-MM-DD HH:MM[:SS[.ffffff]], with a T instead of the space if need be
@@ -18,10 +19,25 @@ from sqlglot import exp
 
 from incrowd.query.typed import SQL_TYPES, guarded, literal
 
-_DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+_MOST = str(2**63 - 1)
+
+
+def _up_to(most: str) -> str:
+    """A pattern for the numbers from 0 to `most`, with as many digits: those that are less at some place."""
+    less = [
+        f"{most[:place]}[0-{int(digit) - 1}][0-9]{{{len(most) - place - 1}}}"
+        for place, digit in enumerate(most)
+        if digit > "0"
+    ]
+    return "|".join([*less, most])
+
+
+# There is no year 0: engines that know one call it 1 BC.
+_YEAR = "([0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)"
+_DAY = f"{_YEAR}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 GRAMMARS: dict[str, str] = {
-    "integer": "[+-]?[0-9]{1,18}",
+    "integer": f"[+-]?(0{{0,22}}[0-9]{{1,18}}|0{{0,21}}({_up_to(_MOST)}))",
     "float": "[+-]?([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?",
     "date": _DAY,
     "timestamp": f"{_DAY}([ T]{_CLOCK})?",

@@ -15,11 +15,11 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
-from incrowd.query.expressions import condition, total
+from incrowd.query.expressions import as_condition, condition, total
 from incrowd.query.plan import MOST_BOUND
 from incrowd.query.relations import Relation, Sources, carry_units, field_from
 from incrowd.query.sql import NAMED
-from incrowd.query.typed import SQL_TYPES, Field, Lookup, Typed, double, said
+from incrowd.query.typed import NUMBERS, SQL_TYPES, Field, Lookup, Typed, double, said
 
 _SUM_BITS = 40
 _EXACT = 2.0**53
@@ -84,15 +84,13 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
         # No engine puts an expression in place through a GROUP BY.
         fields[name] = replace(field_from(node, typed, below, name), weight=1)
     units, rows = carry_units(rows, below)
+    by = [_by(total(key, lookup), below) for key in keys]
     rows = rows.group_by(
-        *[_by(total(key, lookup)) for key in keys], *[each.copy() for each in below.units or ()]
+        *[each for each in by if each is not None], *[each.copy() for each in below.units or ()]
     )
     having = select.args.get("having")
     if having is not None:
-        test = _grouped(having.this, keys, lookup)
-        if test.kind not in ("boolean", "null"):
-            raise QueryError(f"HAVING needs a condition, but {said(having.this)} is of type {test.kind}.")
-        rows = rows.having(test.sql)
+        rows = rows.having(as_condition(_grouped(having.this, keys, lookup), having.this, "HAVING").sql)
     single = bool(below.parts) and _unit_keys(select, below) == set(below.parts)
     return Relation(rows, fields, units, below.tables, below.materialize, single or below.single)
 
@@ -125,9 +123,19 @@ def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:
     return total(stripped, find)
 
 
-def _by(key: Typed) -> exp.Expr:
-    """A key in GROUP BY, where a bare constant would be the number of a column, or refused."""
-    return key.sql if key.sql.find(exp.Column) else exp.cast(exp.paren(key.sql), SQL_TYPES[key.kind])
+def _by(key: Typed, below: Sources) -> exp.Expr | None:
+    """A key in GROUP BY; None for a constant, which divides no group.
+
+    Rows of people are grouped by their unit in any case, so a constant can be left out. Public rows may have
+    no other key: there the constant stays, in the type that it has. Bare, it would be the number of a
+    column.
+    """
+    if key.sql.find(exp.Column):
+        return key.sql
+    if below.units is not None:
+        return None
+    floating = key.kind in NUMBERS and not key.integral
+    return exp.cast(exp.paren(key.sql), "DOUBLE" if floating else SQL_TYPES[key.kind])
 
 
 Chosen = Callable[[exp.Expr], exp.Expr]
