@@ -244,7 +244,7 @@ def test_bad_parameters_get_one_sentence(given):
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [1.5, "1", None, 2**63, float("nan"), True])
+@pytest.mark.parametrize("value", [1.5, "1", None, float("nan"), True])
 def test_bad_values_get_one_sentence(value):
     with pytest.raises(InvalidInput):
         Gaussian(rho=1).release(value)

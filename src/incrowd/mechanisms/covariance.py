@@ -36,7 +36,8 @@ from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mean import HALF
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, root_above, whole
-from incrowd.mechanisms.private_range import Floats, PrivateRange, given_range, read_floats, within
+from incrowd.mechanisms.private_range import PrivateRange, given_range, within
+from incrowd.mechanisms.records import Floats, read_floats
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee
@@ -170,14 +171,15 @@ class Covariance(Mechanism):
         return (product + 2 * mean + mean**2) * (1 + 1e-12)
 
     def _read(self, value: Any) -> Floats:
-        table = read_floats(value, "Covariance takes a table of numbers, one row per unit.")
+        """The rows; one with a gap is left out, or has 0 there where the number of records is public."""
+        complaint = f"This Covariance takes rows of {self.columns} numbers, without gaps."
+        table = read_floats(value, complaint, dimensions=2)
         if table.size == 0:
             table = table.reshape(0, self.columns)
-        if table.ndim != 2 or table.shape[1] != self.columns or isinstance(value, np.ma.MaskedArray):
-            raise InvalidInput(f"This Covariance takes rows of {self.columns} numbers, without gaps.")
-        if np.isnan(table).any():
-            raise InvalidInput("The rows given to Covariance hold NaN; leave those records out first.")
-        return table
+        if table.ndim != 2 or table.shape[1] != self.columns:
+            raise InvalidInput(complaint)
+        gaps = np.isnan(table)
+        return table[~gaps.any(axis=1)] if self.relation == "add-remove" else np.where(gaps, 0.0, table)
 
 
 def sensitivity(columns: int, relation: Relation, count: int, place: int) -> tuple[Fraction, Fraction]:

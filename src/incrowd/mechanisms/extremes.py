@@ -87,7 +87,7 @@ class Maximum(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The released value for a list of numbers, one per unit."""
-        steps = np.sort(self.interval.steps(value, self.name))
+        steps = np.sort(self.interval.steps(value, self.name, public=False))
         point = ranks.draw(
             steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high, source=source
         )
@@ -97,7 +97,7 @@ class Maximum(Mechanism):
         """The probability of every lattice point from low to high, on a small lattice."""
         if self.interval.points > 10**7:
             raise InvalidInput("probabilities are listed for at most 10 million grid points.")
-        steps = self.interval.steps(values, self.name)
+        steps = self.interval.steps(values, self.name, public=False)
         return ranks.masses(steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high)
 
     def halfwidth(self, confidence: Number) -> float:

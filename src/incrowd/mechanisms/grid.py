@@ -9,7 +9,8 @@ Two facts that the mechanisms rest on:
   steps apart, and two vectors of d reals at most D apart in L1 are at most ceil(D / g) + d - 1 steps
   apart: the sum of the d whole differences lies strictly below D / g + d. In L2 they are at most
   D / g + sqrt(d) steps apart (triangle inequality).
-- *Saturation.* Values beyond LIMIT = 2^61 steps are refused and sums are clamped to [-LIMIT, LIMIT]. Noise
+- *Saturation.* Values are clamped to [-LIMIT, LIMIT] steps, LIMIT = 2^61, which moves no two further apart:
+  refusing them would tell that a value is large. NaN counts as 0. Sums with noise are clamped likewise. Noise
   arrives as int64, clamped at CLAMP = 2^62 by its sampler. As |value| + LIMIT <= CLAMP, a sum with clamped
   noise and a sum with the true noise are clamped to the same end, so the output is a function of value + true
   noise: post-processing, free.
@@ -48,7 +49,7 @@ class Grid:
         return Fraction(2) ** self.exponent
 
     def steps(self, value: Any, owner: str) -> Steps:
-        """Each value as a whole number of steps, floored; an array of the same shape.
+        """Each value as a whole number of steps, floored and clamped; an array of the same shape.
 
         >>> Grid(-1, integers=False).steps([0.3, 0.5, -0.1], "Laplace").tolist()
         [0, 1, -1]
@@ -60,8 +61,8 @@ class Grid:
                     f"This {owner} releases integers, but the value holds floats: round them, or give "
                     f"{owner} a grid= such as 2**-10 (or a float sensitivity) to release reals."
                 )
-            return self._floor_floats(array.astype(np.float64), owner)
-        return self._floor_integers(array, owner)
+            return self._floor_floats(array.astype(np.float64))
+        return self._floor_integers(array)
 
     def values(self, steps: Steps) -> Any:
         """Steps as values again: int or float for a single one, int64 or float64 for an array."""
@@ -75,17 +76,9 @@ class Grid:
         """A number of steps as a length in the units of the values."""
         return steps if self.integers else float(steps * self.step)
 
-    def _floor_floats(self, array: NDArray[np.float64], owner: str) -> Steps:
-        if not np.isfinite(array).all():
-            raise InvalidInput(
-                f"The value given to {owner} holds NaN or an infinity; clean or clamp it first."
-            )
-        if array.size and max(array.max(), -array.min()) > float(LIMIT * self.step):
-            raise InvalidInput(
-                f"The value given to {owner} is too large for its grid of {float(self.step)}; "
-                "give a coarser grid."
-            )
-        return self.floor(array)
+    def _floor_floats(self, array: NDArray[np.float64]) -> Steps:
+        most = float(LIMIT * self.step)  # a power of two: exact
+        return self.floor(np.clip(np.where(np.isnan(array), 0.0, array), -most, most))
 
     def floor(self, array: NDArray[np.float64]) -> Steps:
         """Floats, known to be within LIMIT steps, as whole numbers of steps."""
@@ -97,17 +90,15 @@ class Grid:
             floored = np.where((array < 0) & (floored == 0), np.int64(-1), floored)
         return floored
 
-    def _floor_integers(self, array: NDArray[Any], owner: str) -> Steps:
-        most = LIMIT >> max(0, -self.exponent)
-        if array.size and not bool(((array >= -most) & (array <= most)).all()):
-            raise InvalidInput(
-                f"The value given to {owner} is beyond what it can hold ({most} in size); "
-                "count in a larger unit or give a coarser grid."
-            )
-        whole = array.astype(np.int64)
-        if self.exponent <= 0:
-            return whole << np.int64(min(62, -self.exponent))
-        return whole >> np.int64(min(63, self.exponent))
+    def _floor_integers(self, array: NDArray[Any]) -> Steps:
+        if self.exponent > 0:
+            steps = _in_a_word(array) >> np.int64(min(63, self.exponent))
+            return np.asarray(np.clip(steps, -LIMIT, LIMIT), dtype=np.int64)
+        most = LIMIT >> -self.exponent
+        whole = _in_a_word(array)
+        steps = np.clip(whole, -most, most) << np.int64(min(62, -self.exponent))
+        # What is larger has more than LIMIT steps, whatever is left of them after the shift.
+        return np.asarray(np.where(whole > most, LIMIT, np.where(whole < -most, -LIMIT, steps)))
 
 
 INTEGERS = Grid()
@@ -176,6 +167,16 @@ def check_length(array: Steps, grid: Grid, size: int, owner: str) -> None:
         )
 
 
+def _in_a_word(array: NDArray[Any]) -> Steps:
+    """Integers of any size, clamped to what 64 bits hold."""
+    if array.dtype.kind == "O":
+        held = [max(-CLAMP, min(CLAMP, item)) for item in array.flat]
+        return np.array(held, dtype=np.int64).reshape(array.shape)
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(CLAMP))
+    return np.clip(array.astype(np.int64), -CLAMP, CLAMP)
+
+
 def _as_numbers(value: Any, owner: str) -> NDArray[Any]:
     if isinstance(value, np.ma.MaskedArray):
         raise InvalidInput(f"The value given to {owner} is a masked array; fill its gaps first.")
@@ -185,11 +186,16 @@ def _as_numbers(value: Any, owner: str) -> NDArray[Any]:
         raise InvalidInput(f"The value given to {owner} is not a rectangular array of numbers.") from None
     if array.dtype.kind in "iu":
         return array
+    if not isinstance(value, np.ndarray | np.generic) and array.dtype.kind == "f":
+        # Lists of integers around 2^63 arrive as floats; they are integers all the same.
+        items = np.asarray(value, dtype=object)
+        if items.size and all(type(item) is int for item in items.flat):
+            return items
     if array.size == 0 and array.dtype.kind in "fO":
         return array.astype(np.int64)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return array
-    # Integers past 64 bits arrive as objects; they are integers all the same, and refused for their size.
+    # Integers past 64 bits arrive as objects; they are integers all the same.
     if array.dtype.kind == "O" and all(type(item) is int for item in array.flat):
         return array
     raise InvalidInput(f"The value given to {owner} must be a number or an array of numbers.")

@@ -11,7 +11,6 @@ Conditions: cells are disjoint and fixed without looking at the data (every cell
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,7 @@ from incrowd.mechanisms.grid import INTEGERS
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, one_calibration
+from incrowd.mechanisms.records import is_hashable, listed, read_floats
 from incrowd.mechanisms.relations import Relation, contingency, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee
@@ -121,16 +121,14 @@ def count_categories(values: Any, categories: Any) -> NDArray[np.int64]:
     """How many of the values equal each category, in the order of the categories."""
     try:
         cells = {key: place for place, key in enumerate(categories)}
-        listed = len(list(categories))
+        named = len(list(categories))
     except TypeError:
         raise InvalidInput("categories must be a list of distinct texts or numbers.") from None
-    if not cells or len(cells) != listed:
+    if not cells or len(cells) != named:
         raise InvalidInput("categories must be a list of at least one category, each named once.")
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidInput("A histogram with categories takes a list of values, one per unit.")
-    counts = np.zeros(listed, dtype=np.int64)
-    for value in values.ravel().tolist() if isinstance(values, np.ndarray) else values:
-        place = cells.get(value) if isinstance(value, Hashable) else None
+    counts = np.zeros(named, dtype=np.int64)
+    for value in listed(values, "A histogram with categories takes a list of values, one per unit."):
+        place = cells.get(value) if is_hashable(value) else None
         if place is not None:
             counts[place] += 1
     return counts
@@ -138,11 +136,12 @@ def count_categories(values: Any, categories: Any) -> NDArray[np.int64]:
 
 def count_between(values: Any, edges: Any) -> NDArray[np.int64]:
     """How many of the values lie in each cell [a, b) between the edges, the last cell closed."""
+    complaint = "A histogram with edges takes numbers, in the edges and in the values."
     try:
         bounds = np.asarray(edges, dtype=np.float64)
-        numbers = np.asarray(values, dtype=np.float64).ravel()
     except (ValueError, TypeError):
-        raise InvalidInput("A histogram with edges takes numbers, in the edges and in the values.") from None
+        raise InvalidInput(complaint) from None
+    numbers = read_floats(values.ravel() if isinstance(values, np.ndarray) else values, complaint)
     if bounds.ndim != 1 or bounds.size < 2 or np.isnan(bounds).any() or not (np.diff(bounds) > 0).all():
         raise InvalidInput("edges must be a list of at least two numbers, each larger than the one before.")
     place = np.searchsorted(bounds, numbers, side="right") - 1

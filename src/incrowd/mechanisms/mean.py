@@ -39,7 +39,8 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, positive, whole
-from incrowd.mechanisms.private_range import Floats, PrivateRange, given_range, read_column, within
+from incrowd.mechanisms.private_range import PrivateRange, given_range, within
+from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee
@@ -105,7 +106,7 @@ class Mean(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> float:
         """The mean of a list of numbers."""
-        numbers = read_column(value, "Mean")
+        numbers = read_column(value, "Mean", self.relation != "add-remove")
         centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
         noisy: list[int] = self.noise.release(self.sums(numbers, centre, radius), source).tolist()
         total, count = noisy[0] / UNIT, float(max(1, numbers.size))

@@ -15,9 +15,12 @@ class Mechanism(ABC):
     """A randomised algorithm with its guarantee.
 
     The guarantee holds for one release, for neighbouring inputs within the sensitivity that the mechanism
-    was given. Releasing twice costs twice: add the guarantees. An input that the mechanism refuses (text,
-    NaN, a number beyond its range) is refused before a random bit is drawn; callers who serve others must
-    bound the data first, for a refusal that depends on the data tells something about it.
+    was given. Releasing twice costs twice: add the guarantees.
+
+    No record makes a release raise, for that would tell of it: values beyond a mechanism's range are clamped,
+    what is missing (None, NaN) is left out or counts as 0 (`incrowd.mechanisms.records`). What is refused,
+    before a random bit is drawn, is what the program decides: the kind of a value (text where a number is
+    due), the shape of a table, a negative count.
     """
 
     @property

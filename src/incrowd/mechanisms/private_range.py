@@ -27,6 +27,7 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact
 from incrowd.mechanisms.quantile import Quantile
+from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.mechanisms.sparse_vector import SparseVector
 from incrowd.noise import Source
@@ -38,8 +39,6 @@ CODES = (MOST - LEAST) << BITS
 RADII = np.append(
     np.ldexp(1 + np.tile(np.arange(4), MOST - LEAST) / 4, np.repeat(np.arange(LEAST, MOST), 4)), 2.0**MOST
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -91,32 +90,11 @@ class PrivateRange(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> tuple[float, float]:
         """The centre and the radius of a list of numbers, one per unit."""
-        numbers = read_column(value, "PrivateRange")
+        numbers = read_column(value, "PrivateRange", self.relation != "add-remove")
         centre = value_of(int(self.middle.release(codes_of(numbers), source)))
         answers = self.search.release(questions(numbers, centre), source)
         found = len(answers) - 1 if answers[-1] else RADII.size - 1
         return centre, float(RADII[found])
-
-
-def read_column(values: Any, owner: str) -> Floats:
-    """One list of numbers as floats; infinities are values like others, NaN is not."""
-    array = read_floats(values, f"The values given to {owner} must be one list of numbers.")
-    if array.ndim != 1 or isinstance(values, np.ma.MaskedArray):
-        raise InvalidInput(f"The values given to {owner} must be one list of numbers, without gaps.")
-    if np.isnan(array).any():
-        raise InvalidInput(f"The values given to {owner} hold NaN; leave those records out first.")
-    return array
-
-
-def read_floats(values: Any, complaint: str) -> Floats:
-    """Numbers of any shape as floats."""
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind not in "biufO":  # text that looks like a number is still text
-            raise InvalidInput(complaint)
-        return given.astype(np.float64)
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidInput(complaint) from None
 
 
 def codes_of(values: Floats) -> NDArray[np.int64]:

@@ -34,6 +34,7 @@ from incrowd.mechanisms.grid import Grid
 from incrowd.mechanisms.laplace import Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, float_below, whole
+from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source, discrete_laplace
 from incrowd.privacy import Guarantee, laplace, threshold
@@ -270,13 +271,9 @@ class InterquartileRange(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> tuple[float, float] | None:
         """An interval that holds the interquartile range of a list of numbers, or None."""
-        try:
-            # Clamped so that no difference overflows; each record by itself, which is free.
-            ordered = np.sort(np.clip(np.asarray(value, dtype=np.float64), -(2.0**1000), 2.0**1000))
-        except (ValueError, TypeError):
-            raise InvalidInput("InterquartileRange takes one list of numbers.") from None
-        if ordered.ndim != 1 or np.isnan(ordered).any():
-            raise InvalidInput("InterquartileRange takes one list of numbers, none of them NaN.")
+        # Clamped so that no difference overflows; each record by itself, which is free.
+        numbers = read_column(value, "InterquartileRange", public=True)
+        ordered = np.sort(np.clip(numbers, -(2.0**1000), 2.0**1000))
         if ordered.size < 4:
             raise InvalidInput("InterquartileRange needs at least 4 numbers.")
         for shifted in (False, True):

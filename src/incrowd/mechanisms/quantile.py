@@ -45,6 +45,7 @@ from incrowd.mechanisms.parameters import (
     is_whole_type,
     log2_floor,
 )
+from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source, bernoulli, uniform
 from incrowd.privacy import Guarantee, bounded_range
@@ -61,28 +62,25 @@ class Interval:
     low: int
     high: int
 
-    def steps(self, values: Any, owner: str) -> Steps:
-        """Every value floored onto the grid and clamped to the interval; infinities are clamped too."""
-        try:
-            array = np.asarray(values)
-        except (ValueError, TypeError, OverflowError):
-            raise InvalidInput(f"The values given to {owner} must be one list of numbers.") from None
-        if array.ndim != 1 or isinstance(values, np.ma.MaskedArray):
-            raise InvalidInput(f"The values given to {owner} must be one list of numbers, without gaps.")
-        if array.dtype.kind == "f" and array.size:
-            if np.isnan(array).any():
-                raise InvalidInput(f"The values given to {owner} hold NaN; leave those records out first.")
-            if not self.grid.integers:
-                ends = (float(self.low * self.grid.step), float(self.high * self.grid.step))
-                array = np.clip(array.astype(np.float64), *ends)
-                return np.clip(self.grid.floor(array), self.low, self.high)
-        elif array.dtype.kind in "iu" and array.size and self.grid.exponent <= 0:
-            if array.dtype == np.uint64:
-                array = np.minimum(array, np.uint64(LIMIT))
-            array = array.astype(np.int64)
-            # Clamped before scaling, so that an outlier cannot be too large for the grid.
-            shift = -self.grid.exponent
-            array = np.clip(array, -(-self.low >> shift) - 1, (self.high >> shift) + 1)
+    def steps(self, values: Any, owner: str, public: bool) -> Steps:
+        """Every value floored onto the grid and clamped to the interval; infinities are clamped too.
+
+        Missing values are left out, or count as 0 where the number of records is `public`.
+        """
+        array = read_records(values, owner, public)
+        if array.dtype.kind != "O":
+            return self._one_kind(array, owner)
+        whole = np.array([type(item) is int for item in array], dtype=np.bool_)
+        steps = np.empty(array.size, dtype=np.int64)
+        steps[whole] = self._one_kind(read_records(array[whole].tolist(), owner, public), owner)
+        steps[~whole] = self._one_kind(array[~whole].astype(np.float64), owner)
+        return steps
+
+    def _one_kind(self, array: NDArray[Any], owner: str) -> Steps:
+        """The steps of an array of integers or of floats without NaN."""
+        if array.dtype.kind == "f":
+            ends = (float(self.low * self.grid.step), float(self.high * self.grid.step))
+            return np.clip(self.grid.floor(np.clip(array, *ends)), self.low, self.high)
         return np.clip(self.grid.steps(array, owner), self.low, self.high)
 
     @property
@@ -121,7 +119,8 @@ class Quantile(Mechanism):
     """Releases the value below which a share q of the records lies; a list of shares gives a list of values.
 
     `low` and `high` must be known without looking at the data; values outside are clamped. Bounds written as
-    integers release integers, others reals on a grid of about 2^32 points (or the grid given).
+    integers release integers (and floor reals), others release reals on a grid of about 2^32 points (or the
+    grid given).
 
     >>> from incrowd.noise import SeededSource
     >>> ages = list(range(18, 90)) * 20
@@ -195,7 +194,7 @@ class Quantile(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The quantile of a list of numbers (one per unit), or an array of them in increasing order."""
-        steps = self.interval.steps(value, "Quantile")
+        steps = self.interval.steps(value, "Quantile", self.relation != "add-remove")
         found: dict[Fraction, int] = {}
         low, high = self._ends()
         bits = self.tie_bits
@@ -213,7 +212,7 @@ class Quantile(Mechanism):
         """The probability of every lattice point from low to high, for a single share on a small lattice."""
         if len(self.shares) > 1 or self.interval.points > 10**7:
             raise InvalidInput("probabilities are listed for one share and at most 10 million grid points.")
-        steps = self.interval.steps(values, "Quantile")
+        steps = self.interval.steps(values, "Quantile", self.relation != "add-remove")
         share = self.shares[0]
         return ranks.masses(steps, share * steps.size, self.rate(share), *self._ends())
 

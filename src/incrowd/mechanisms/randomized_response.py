@@ -14,6 +14,7 @@ that is n p q / (p - q)^2, a standard deviation of (e^(eps/2) / (e^eps - 1)) sqr
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,6 +35,7 @@ from incrowd.mechanisms.parameters import (
     probability,
     whole,
 )
+from incrowd.mechanisms.records import listed, read_floats
 from incrowd.noise import Source, bernoulli, categorical, uniform
 from incrowd.privacy import Guarantee, randomized_response
 from incrowd.privacy.amounts import float_up
@@ -132,8 +134,13 @@ class RandomizedResponse(Mechanism):
         return randomized_response(self.exact_epsilon, self.categories)
 
     def release(self, value: Any, source: Source | None = None) -> Any:
-        """Randomise one answer or an array of answers, each independently."""
-        answers = self._answers(value, "answer")
+        """Randomise one answer or an array of answers, each independently.
+
+        What is no answer (missing, out of range, not whole) is reported as a uniformly drawn one. That is
+        private as well: 1/k lies between q and p, so no two probabilities of a report differ by more than
+        before.
+        """
+        answers, truths = self._given(value)
         size = answers.shape or None
         # Only the distance from the truth is drawn: 0 keeps it, and the others are alike by symmetry.
         if self.truth is None:
@@ -144,8 +151,12 @@ class RandomizedResponse(Mechanism):
             kept = bernoulli(self.truth, size=size, source=source)
             moved = uniform(self.categories - 1, size=size, source=source)
             distance = np.where(kept, 0, 1 + np.asarray(moved))
-        reports = (answers + np.asarray(distance)) % self.categories
-        if self._is_truth_value(value):
+        reports = np.asarray((answers + np.asarray(distance)) % self.categories, dtype=np.int64)
+        if (none := answers < 0).any():
+            drawn = uniform(self.categories, size=int(none.sum()), source=source)
+            reports = reports.copy()
+            reports[none] = drawn
+        if truths:
             reports = reports.astype(np.bool_)
         return reports.item() if reports.ndim == 0 else reports
 
@@ -250,6 +261,27 @@ class RandomizedResponse(Mechanism):
             tails = np.where(seen - a > second, 0.0, tails)
         return float(weights @ tails) * (1 + 1e-9) + 1e-12
 
+    def _given(self, value: Any) -> tuple[NDArray[np.int64], bool]:
+        """Answers as numbers from 0 on, -1 for what is none, and whether they are truth values.
+
+        Refused is only what the program got wrong: text, lists in lists, masked arrays.
+        """
+        complaint = f"Each answer must be a whole number from 0 to {self.categories - 1}."
+        if isinstance(value, np.ma.MaskedArray):
+            raise InvalidInput(complaint)
+        items: NDArray[Any] = np.asarray(value, dtype=object)
+        if isinstance(value, np.ndarray):
+            items = value
+        elif isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            answers = listed(value, complaint)
+            items = np.empty(len(answers), dtype=object)
+            items[:] = answers
+        kinds = {type(item) for item in items.flat} - {type(None)} if items.dtype.kind == "O" else set()
+        truths = items.dtype.kind == "b" or (bool(kinds) and kinds <= {bool, np.bool_})
+        numbers = read_floats(items.ravel(), complaint).reshape(items.shape)
+        valid = (numbers >= 0) & (numbers < self.categories) & (numbers == np.floor(numbers))
+        return np.where(valid, numbers, -1).astype(np.int64), truths
+
     def _answers(self, value: Any, what: str) -> NDArray[np.int64]:
         if isinstance(value, np.ma.MaskedArray):
             raise InvalidInput(
@@ -266,10 +298,6 @@ class RandomizedResponse(Mechanism):
         if array.dtype.kind not in "iu" or bool(((array < 0) | (array >= self.categories)).any()):
             raise InvalidInput(f"Each {what} must be a whole number from 0 to {self.categories - 1}.")
         return array.astype(np.int64)
-
-    @staticmethod
-    def _is_truth_value(value: Any) -> bool:
-        return bool(np.asarray(value).dtype.kind == "b")
 
 
 def _log_above(ratio: Fraction) -> float:

@@ -56,6 +56,7 @@ from incrowd.mechanisms.parameters import (
     root_below,
     whole,
 )
+from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.student import rounded_student
 from incrowd.noise import Source
@@ -179,7 +180,10 @@ class SmoothSensitivity(Mechanism):
     def _read(self, value: Any) -> tuple[Fraction, Fraction]:
         if not isinstance(value, tuple) or len(value) != 2:
             raise InvalidInput("SmoothSensitivity releases a pair (value, smooth bound).")
-        return exact(value[0], "the value", True), positive(value[1], "the smooth bound", True) / self.factor
+        centre = value[0]
+        if isinstance(centre, float | np.floating) and not math.isfinite(centre):
+            centre = float(np.nan_to_num(float(centre)))  # 0 for NaN, the largest float for an infinity
+        return exact(centre, "the value", True), positive(value[1], "the smooth bound", True) / self.factor
 
 
 def _laplace_beta(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -205,12 +209,9 @@ def order_statistic(
     speed = float(positive(beta, "beta"))
     if least >= most:
         raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (ValueError, TypeError):
-        raise InvalidInput("The values of an order statistic must be one list of numbers.") from None
-    if array.ndim != 1 or array.size == 0 or np.isnan(array).any():
-        raise InvalidInput("The values of an order statistic must be one list of numbers, none of them NaN.")
+    array = read_column(values, "an order statistic", public=True)
+    if array.size == 0:
+        raise InvalidInput("The values of an order statistic must hold at least one number.")
     if whole(rank, "rank") > array.size:
         raise InvalidInput(f"rank must be at most the number of values, not {rank}.")
     ends = float(least), float(most)
@@ -219,7 +220,7 @@ def order_statistic(
     ordered = np.concatenate(([ends[0]], np.sort(np.clip(array, *ends)), [ends[1]]))
     log_bound = _log_smooth(ordered, rank, speed)
     # A floor that does not depend on the data keeps the bound smooth, and above zero where all values agree.
-    floor = math.log(ends[1] - ends[0]) - 600
+    floor = max(math.log(ends[1] - ends[0]) - 600, -700.0)
     return float(ordered[rank]), math.exp(max(log_bound, floor)) * (1 + 2e-11)
 
 
@@ -233,7 +234,9 @@ def _log_smooth(x: NDArray[np.float64], m: int, beta: float) -> float:
     near = max(x[m] - x[m - 1], x[m + 1] - x[m])
     reach = n
     if near > 0:
-        reach = min(n, math.ceil(math.log((x[n] - x[0]) / near) / beta) + 2)
+        # Logarithms first: the quotient of a range and a denormal distance overflows.
+        wanted = (math.log(x[n] - x[0]) - math.log(near)) / beta
+        reach = n if wanted >= n else min(n, math.ceil(wanted) + 2)
     first, last = max(0, m - reach), min(n, m + reach)
     best = -math.inf
     jobs = [(first, m, m, last)]

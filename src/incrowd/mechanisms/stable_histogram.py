@@ -18,7 +18,7 @@ count 0 is never released).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -30,6 +30,7 @@ from incrowd.mechanisms.grid import INTEGERS
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, float_above, float_below, whole
+from incrowd.mechanisms.records import identity, listed
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee, threshold
@@ -95,12 +96,12 @@ class StableHistogram(Mechanism):
 
         A list means that every unit is in one key.
         """
-        counts = value if isinstance(value, Mapping) else _count(value)
-        keys = sorted((key for key in counts), key=repr)
-        numbers = INTEGERS.steps([counts[key] for key in keys], "StableHistogram")
+        pairs = list(value.items()) if isinstance(value, Mapping) else _count(value)
+        pairs.sort(key=lambda pair: (repr(pair[0]), str(type(pair[0]))))
+        numbers = INTEGERS.steps([count for _, count in pairs], "StableHistogram")
         if (numbers < 0).any():
             raise InvalidInput("Each count given to StableHistogram must be 0 or more.")
-        present = [key for key, number in zip(keys, numbers.tolist(), strict=True) if number > 0]
+        present = [key for (key, _), number in zip(pairs, numbers.tolist(), strict=True) if number > 0]
         noisy = np.atleast_1d(self.noise.release(numbers[numbers > 0], source)).tolist()
         least = self.threshold
         named = [(key, count) for key, count in zip(present, noisy, strict=True) if count >= least]
@@ -114,15 +115,17 @@ class StableHistogram(Mechanism):
         return int(self.noise.halfwidth(confidence, count))
 
 
-def _count(values: Any) -> dict[Any, int]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidInput("StableHistogram takes a mapping of keys to counts or a list of one key per unit.")
-    counts: dict[Any, int] = {}
-    try:
-        for value in values.tolist() if isinstance(values, np.ndarray) else values:
-            counts[value] = counts.get(value, 0) + 1
-    except TypeError:
-        raise InvalidInput(
-            "Each key given to StableHistogram must be a text, a number or the like."
-        ) from None
-    return counts
+def _count(values: Any) -> list[tuple[Any, int]]:
+    """How many records have each key; those that cannot be a key (lists) have none.
+
+    Records of one key have one spelling, so that no record decides how the key of others is shown.
+    """
+    complaint = "StableHistogram takes a mapping of keys to counts or a list of one key per unit."
+    counts: dict[tuple[type, str], int] = {}
+    spelled: dict[tuple[type, str], Any] = {}
+    for value in listed(values, complaint):
+        key = identity(value)
+        if key is not None:
+            counts[key] = counts.get(key, 0) + 1
+            spelled.setdefault(key, value)
+    return [(spelled[key], count) for key, count in counts.items()]

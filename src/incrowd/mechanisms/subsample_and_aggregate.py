@@ -41,6 +41,7 @@ from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, log2_floor, positive, whole
 from incrowd.mechanisms.quantile import FINEST, Interval, Quantile, interval
+from incrowd.mechanisms.records import identity, listed
 from incrowd.noise import Source, uniform
 from incrowd.privacy import Guarantee
 
@@ -167,13 +168,15 @@ class SubsampleAndAggregate(Mechanism):
         count = _length(value)
         who = np.arange(count)
         if units is not None:
-            named = np.asarray(units)
-            if named.ndim != 1 or named.size != count:
-                raise InvalidInput("units must list the unit of every record, one for each.")
-            try:
-                who = np.unique(named, return_inverse=True)[1]
-            except TypeError:
-                raise InvalidInput("units must all be texts or all be numbers.") from None
+            complaint = "units must list the unit of every record, one for each."
+            if isinstance(units, np.ndarray) and units.ndim != 1:
+                raise InvalidInput(complaint)
+            # By type and spelling: whether two records are of one unit depends on these two alone.
+            places: dict[object, int] = {}
+            named = [identity(unit) or repr(unit) for unit in listed(units, complaint)]
+            who = np.array([places.setdefault(unit, len(places)) for unit in named], dtype=np.int64)
+            if who.size != count:
+                raise InvalidInput(complaint)
         many = int(who.max(initial=-1)) + 1
         chosen = np.asarray(uniform(self.blocks, size=many, source=source))[who]
         order = np.argsort(chosen, kind="stable")
@@ -185,11 +188,12 @@ class SubsampleAndAggregate(Mechanism):
         if len(answers) != self.blocks:
             raise InvalidInput(f"This SubsampleAndAggregate combines {self.blocks} answers.")
         numbers: Any = np.asarray(answers, dtype=np.float64)
+        numbers = np.where(np.isnan(numbers), self.default, numbers)
         if self.interval.grid.integers:
             numbers = np.rint(np.clip(numbers, self.interval.low, self.interval.high)).astype(np.int64)
         if self.aggregate == "median":
             return self.aggregator.release(numbers, source)
-        steps = self.interval.steps(numbers, "SubsampleAndAggregate")
+        steps = self.interval.steps(numbers, "SubsampleAndAggregate", public=True)
         total = int(self.noise.release(int(steps.sum()), source))
         mean = float(Fraction(total, self.blocks) * self.interval.grid.step)
         low, high = (float(end * self.interval.grid.step) for end in (self.interval.low, self.interval.high))

@@ -14,6 +14,7 @@ with the logarithm of the interval's length.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -24,6 +25,7 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, positive, whole
 from incrowd.mechanisms.quantile import Quantile
+from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.mechanisms.sparse_vector import SparseVector
 from incrowd.noise import Source
@@ -93,22 +95,20 @@ class UnboundedQuantile(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The quantile of a list of numbers, one per unit."""
-        self.within(self.doublings).interval.steps(value, "UnboundedQuantile")  # refused here or not at all
-        questions = self.questions(value)
+        questions = self.questions(value)  # a column that holds no numbers is refused here
         answers = self.search.release(questions, source)
         found = len(answers) - 1 if answers[-1] else self.doublings
         return self.within(found).release(value, source)
 
     def questions(self, values: Any) -> list[int]:
         """b * (records below low + unit 2^i) - a * n for each i."""
-        target, array = self.target, np.sort(np.asarray(values))
+        target = self.target
+        array = np.sort(read_records(values, "UnboundedQuantile", self.relation != "add-remove"))
         low, unit = exact(self.low, "low"), exact(self.unit, "unit")
-        edges: list[Any] = [low + unit * 2**i for i in range(self.doublings)]
-        # Any fixed way to say which records lie below an edge is a property of the record alone.
-        edges = [
-            int(edge) if array.dtype.kind in "iu" and edge.denominator == 1 else float(edge) for edge in edges
-        ]
-        below = [int(np.searchsorted(array, edge, side="left")) for edge in edges]
+        edges = [low + unit * 2**i for i in range(self.doublings)]
+        # A Python number and a fraction compare exactly, so that a record lies below an edge by itself alone.
+        items = array.tolist()
+        below = [bisect_left(items, edge) for edge in edges]
         return [target.denominator * count - target.numerator * array.size for count in below]
 
 

@@ -18,9 +18,16 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, positive
 
+MOST = 2**63 - 1
+WIDEST = 2.0**1022  # so that no difference overflows
+
 
 def candidates(utilities: Any, owner: str) -> NDArray[Any]:
-    """The utilities as a vector of integers or of floats, all finite, at least one."""
+    """The utilities as a vector of integers or of floats, at least one.
+
+    Integers are clamped to 64 bits and floats to 2^1022 in size, which moves no two utilities of one
+    candidate further apart; NaN counts as 0. Whether they are integers or floats is the program's to decide.
+    """
     if isinstance(utilities, np.ma.MaskedArray):
         raise InvalidInput(f"The utilities given to {owner} are a masked array; fill its gaps first.")
     try:
@@ -31,14 +38,17 @@ def candidates(utilities: Any, owner: str) -> NDArray[Any]:
         raise InvalidInput(f"The utilities given to {owner} must be one list of numbers, one per candidate.")
     if array.size == 0:
         raise InvalidInput(f"{owner} needs at least one candidate, but the list of utilities is empty.")
+    if array.dtype.kind in "fO" and not isinstance(utilities, np.ndarray):
+        # Lists of integers from 2^63 on arrive as floats or objects; they are integers all the same.
+        items = list(utilities)
+        if all(type(item) is int for item in items):
+            array = np.array([min(max(item, -MOST), MOST) for item in items], dtype=np.int64)
     if array.dtype.kind in "iu":
-        return array
+        if array.dtype == np.uint64:
+            array = np.minimum(array, np.uint64(MOST))
+        return np.maximum(array.astype(np.int64), -MOST)
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
-        if not np.isfinite(array).all():
-            raise InvalidInput(
-                f"The utilities given to {owner} hold NaN or an infinity; every one must be finite."
-            )
-        return array.astype(np.float64)
+        return np.clip(np.nan_to_num(array.astype(np.float64)), -WIDEST, WIDEST)
     raise InvalidInput(f"The utilities given to {owner} must be numbers that fit into 64 bits.")
 
 

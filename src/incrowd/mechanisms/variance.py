@@ -34,7 +34,8 @@ from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mean import HALF, budgeted_range
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, float_above, positive, whole
-from incrowd.mechanisms.private_range import Floats, PrivateRange, read_column, within
+from incrowd.mechanisms.private_range import PrivateRange, within
+from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee, laplace
@@ -103,7 +104,7 @@ class Variance(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> float:
         """The variance of a list of numbers."""
-        numbers = read_column(value, "Variance")
+        numbers = read_column(value, "Variance", self.relation != "add-remove")
         centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
         if self.noise is None:
             return radius**2 * self.exactly(numbers, centre, radius, source)
