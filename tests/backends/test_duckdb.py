@@ -31,21 +31,22 @@ def rows(engine: DuckDB) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in engine.run("SELECT * FROM t ORDER BY ALL").to_pylist()]
 
 
-def test_csv_is_read_line_by_line_and_a_line_that_does_not_fit_is_left_out(tmp_path: Path) -> None:
+def test_csv_is_read_record_by_record(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_text(
-        'user_id,age,note\n1,30,"hi, there"\n2,abc,x\n3,44\n4,1,2,3\n5,50,"two\nlines"\n', "utf-8"
+    file.write_bytes(
+        b'user_id,age,note\n1,30,"hi, there"\r\n2,abc,x\r3,44,\n\n5,50,"two\nlines ""\r\n"\n"6",7,a'
     )
-    assert rows(DuckDB(catalog({"csv": str(file)}))) == [(1, 30), (2, None), (5, 50)]
+    assert rows(DuckDB(catalog({"csv": str(file)}))) == [(1, 30), (2, None), (3, 44), (5, 50), (6, 7)]
 
 
 def test_csv_files_are_matched_by_the_names_of_their_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user_id,age\n1,30\n", "utf-8")
-    (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfage;user_id\n7;8\n\xff\xfe;9\n")
+    (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfage;user_id\n7;8\n")
+    (tmp_path / "d.csv").write_text("user_id\n9\n", "utf-8")
     with gzip.open(tmp_path / "c.csv.gz", "wt", encoding="utf-8") as file:
         file.write("AGE\tUSER_ID\n5\t6\n")
-    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv.gz")]
-    assert rows(DuckDB(catalog({"csv": paths}))) == [(1, 30), (6, 5), (8, 7)]
+    paths = [str(tmp_path / name) for name in ("a.csv", "b.csv", "c.csv.gz", "d.csv")]
+    assert rows(DuckDB(catalog({"csv": paths}))) == [(1, 30), (6, 5), (8, 7), (9, None)]
 
 
 @pytest.mark.parametrize("first", ["", "user_id,,age\n", "user_id,age,AGE\n"])
@@ -57,7 +58,7 @@ def test_a_csv_file_without_names_is_refused(tmp_path: Path, first: str) -> None
 
 def test_values_that_do_not_fit_their_type_are_null(tmp_path: Path) -> None:
     pq.write_table(
-        pa.table({"user_id": ["1", "x", None], "age": [1.4, float("nan"), 1e300]}), tmp_path / "a.parquet"
+        pa.table({"user_id": ["1", "x", "2.5"], "age": [1.4, float("nan"), 1e300]}), tmp_path / "a.parquet"
     )
     found = rows(DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")})))
     assert sorted(found, key=str) == [(1, 1), (None, None), (None, None)]
@@ -119,9 +120,11 @@ def test_what_cannot_be_read_is_said_with_the_path_to_it() -> None:
 def test_an_error_of_the_engine_says_nothing_of_rows_and_names_no_variable() -> None:
     engine = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1], "age": [77]})})
     secret = pa.table({"a": [1]})
-    with pytest.raises(BackendError) as failure:
-        engine.run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t")
-    assert "77" not in str(failure.value)
+    for progress in (None, lambda share: None):
+        with pytest.raises(BackendError) as failure:
+            engine.run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t", progress)
+        told = [failure.value, failure.value.__cause__, failure.value.__context__]
+        assert "77" not in str(told) and told[1:] == [None, None]
     with pytest.raises(BackendError):
         engine.run("SELECT * FROM secret")
     assert secret.num_rows == 1
@@ -187,4 +190,10 @@ def test_files_that_change_while_they_are_read_answer_nothing(tmp_path: Path) ->
 
     with pytest.raises(BackendError, match="changed while the question ran"):
         engine.run("SELECT COUNT(*) AS n FROM t", appended)
+    with pytest.raises(BackendError, match="changed"):
+        engine.run("SELECT COUNT(*) AS n FROM t")
+    engine.refresh(["t"])
     assert engine.run("SELECT COUNT(*) > 1 AS more FROM t").to_pylist() == [{"more": True}]
+    file.write_text('user_id,age\n1,"30\n')
+    with pytest.raises(CatalogError, match="never closed"):
+        engine.refresh(["t"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -219,7 +220,9 @@ def test_heavy_units_are_scaled_back_and_the_answer_says_so() -> None:
         assert plain.factors == {}
 
 
-def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(tmp_path: Path) -> None:
+def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "people.parquet"
     pq.write_table(PEOPLE, file)
     (tmp_path / "curator.yaml").write_text(
@@ -228,12 +231,21 @@ def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(tmp_p
         "budget: {epsilon: 2, delta: 1.0e-6}\n"
     )
     with Curator.open(tmp_path / "curator.yaml") as curator:
-        file.write_bytes(file.read_bytes()[:2_000])
+        reserve = curator.reserve
+
+        def damaged(*arguments: Any) -> Any:
+            file.write_bytes(file.read_bytes()[:2_000])
+            return reserve(*arguments)
+
+        monkeypatch.setattr(curator, "reserve", damaged)
         with pytest.raises(BackendError) as caught:
             curator.ask("SELECT COUNT(*) FROM people", epsilon=0.5)
-        assert "could not finish" in str(caught.value)
-        assert curator.budget()[0].spent.epsilon
-        assert curator.ledger.verify().ok
+        assert caught.value.__cause__ is None and caught.value.__context__ is None
+        spent = curator.budget()[0].spent.epsilon
+        assert spent and curator.ledger.verify().ok
+        with pytest.raises(CatalogError, match="not a Parquet file"):
+            curator.ask("SELECT COUNT(*) FROM people", epsilon=0.25)
+        assert curator.budget()[0].spent.epsilon == spent
 
 
 def test_the_ledger_outlives_the_curator(tmp_path: Path) -> None:

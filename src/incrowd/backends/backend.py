@@ -22,6 +22,13 @@ class Backend(Protocol):
         """The engine's type names of a public table's columns."""
         ...
 
+    def refresh(self, tables: Iterable[str]) -> None:
+        """Look again at tables that may have changed since the last question, before anything is spent.
+
+        CatalogError where one cannot be read any more.
+        """
+        ...
+
     def version(self, tables: Iterable[str]) -> str:
         """A text that changes when the rows of these tables may have changed."""
         ...

@@ -1,103 +1,46 @@
 """DuckDB: files (CSV, Parquet, DuckDB databases) and frames in memory.
 
-Each table of the catalog becomes a view of its declared columns, cast to their declared types with
-TRY_CAST: a value that does not fit is NULL and never an error, because an error that depends on a row is a
-leak.
+Each table of the catalog becomes a view of its declared columns in their declared types, where a value that
+does not fit is NULL and never an error, because an error that depends on a row is a leak. Files are tried
+once before any question: what cannot be read whole is refused when the curator is opened, or when a changed
+file is looked at again, and never in the middle of a question that was paid for.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import re
 import secrets
 import threading
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
+from incrowd.backends.copies import Copies, identity
+from incrowd.backends.duckdb_database import table_piece
+from incrowd.backends.duckdb_files import csv_piece, parquet_copy, parquet_pieces, unreadable
+from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
+from incrowd.backends.frames import arrow_table, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.translation import keep_rows
-from incrowd.catalog import Catalog, column_type
+from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.sql import DIALECT
 from incrowd.query.typed import fold
 
-_TYPES = {
-    "integer": "BIGINT",
-    "float": "DOUBLE",
-    "decimal": "DOUBLE",
-    "text": "VARCHAR",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-}
-_DELIMITERS = ",;\t|"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _cast(column: str, engine_type: str, kind: str) -> str:
-    """A source's column in the catalog's type; NULL where a value does not fit."""
-    source = _quoted(column)
-    wide = re.match(r"DECIMAL\((\d+),", engine_type)
-    if wide and int(wide[1]) > 15 and kind in ("float", "decimal"):
-        # Beyond 15 digits the engine's own conversion rounds twice; by way of text it rounds once.
-        source = f"CAST({source} AS VARCHAR)"
-    if kind == "timestamp" and ("WITH TIME ZONE" in engine_type or engine_type.startswith("TIMESTAMPTZ")):
-        source = f"({source} AT TIME ZONE 'UTC')"
-    if engine_type == "VARCHAR" and kind != "text":
-        # Left bare, the cast is pushed into the reader of CSV files, which drops the row of a misfit.
-        source = f"NULLIF({source}, '')"
-    return source if engine_type == _TYPES[kind] else f"TRY_CAST({source} AS {_TYPES[kind]})"
-
-
-def _csv(path: str, table: str) -> str:
-    """A CSV file as text columns, named by its first line.
-
-    Nothing is guessed from rows, because what they hold would then decide how all of them are read: every
-    column is text, to be cast with TRY_CAST; the first line alone says which delimiter it is; a line that
-    does not fit is left out.
-    """
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        first = file.readline(1_000_000)
-    delimiter = max(_DELIMITERS, key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter), [])
-    if not names or any(not each for each in names) or len({fold(each) for each in names}) < len(names):
-        raise CatalogError(
-            f"tables.{table}: the first line of {Path(path).name} must name the columns, each by a name "
-            "of its own."
-        )
-    columns = ", ".join(f"{_text(each)}: 'VARCHAR'" for each in names)
-    return (
-        f"read_csv({_text(path)}, auto_detect = false, header = true, delim = {_text(delimiter)}, quote "
-        "= '\"', "
-        f"escape = '\"', columns = {{{columns}}}, ignore_errors = true)"
-    )
-
-
-def _distinct(path: str, table: str) -> None:
-    """Refuse a Parquet file two of whose columns have one name but for case: the engine would rename one."""
-    names = pq.read_schema(path).names
-    if len({fold(each) for each in names}) < len(names):
-        raise CatalogError(
-            f"tables.{table}: two columns of {Path(path).name} have the same name in SQL; rename one."
-        )
+_SETTINGS = (
+    "SET TimeZone = 'UTC'",
+    "SET preserve_insertion_order = false",
+    # Units are often numbered densely: then a table indexed by number is twice as fast as a hash table.
+    "SET perfect_ht_threshold = 20",
+    # A name that is no table of the catalog must never find a variable of this process.
+    "SET python_enable_replacements = false",
+)
 
 
 class DuckDB:
@@ -109,89 +52,127 @@ class DuckDB:
         self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._once: set[str] = set()
+        self._copies = Copies(catalog.copies)
+        self._seen: dict[str, tuple[str, ...]] = {}
         self._connection = duckdb.connect(":memory:")
-        self._connection.execute("SET TimeZone = 'UTC'")
-        self._connection.execute("SET preserve_insertion_order = false")
-        # Units are often numbered densely: then a table indexed by number is twice as fast as a hash table.
-        self._connection.execute("SET perfect_ht_threshold = 20")
-        # A name that is no table of the catalog must never find a variable of this process.
-        self._connection.execute("SET python_enable_replacements = false")
-        attached: dict[str, str] = {}
-        for name in catalog.tables:
+        for setting in _SETTINGS:
+            self._connection.execute(setting)
+        self.refresh(catalog.tables)
+
+    def refresh(self, tables: Iterable[str]) -> None:
+        """Look again at tables whose files changed; CatalogError where one cannot be read any more."""
+        with self._lock:
+            self._look_again(tables)
+
+    def _look_again(self, tables: Iterable[str]) -> None:
+        for name in tables:
+            now = self._files_now(name)
+            if self._seen.get(name) == now:
+                continue
+            failure = ""
             try:
-                self._define(name, attached)
+                self._define(name)
             except duckdb.Error as error:
-                raise CatalogError(f"tables.{name}: the rows cannot be read: {_first_line(error)}") from None
+                failure = type(error).__name__
+            if failure:
+                raise CatalogError(f"tables.{name}: the rows cannot be read ({failure}).")
+            self._seen[name] = now
 
-    def _define(self, name: str, attached: dict[str, str]) -> None:
-        table = self._catalog.tables[name]
-        origin = self._origin(name, attached)
-        found = {
-            each[0]: each[1]
-            for each in self._connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()
-        }
-        picked = []
-        for column, declared in table.columns.items():
-            there = source_column(column, found, f"tables.{name}.columns.{column}")
-            picked.append(f"{_cast(there, found[there], declared.type)} AS {_quoted(column)}")
-        if not table.private:
-            # Undeclared columns of a public table are public too. They get the catalog's types all the
-            # same: engines cast what is compared with an ENUM, say, and raise where a private row does not
-            # fit.
-            declared_names = {fold(each) for each in table.columns}
-            for there, engine_type in found.items():
-                kind = column_type(engine_type)
-                if kind is not None and fold(there) not in declared_names:
-                    picked.append(f"{_cast(there, engine_type, kind)} AS {_quoted(there)}")
-        if not picked:
-            raise CatalogError(f"tables.{name}: no column of the source has a type that is understood.")
-        self._connection.execute(f"CREATE VIEW {_quoted(name)} AS SELECT {', '.join(picked)} FROM {origin}")
+    def _files_now(self, name: str) -> tuple[str, ...]:
+        """What changes when a table's files may have changed; nothing for frames."""
+        if self._catalog.source_of(name).kind in ("frame", "url"):
+            return ()
+        return tuple(identity(path) for path in self._catalog.files(name))
 
-    def _origin(self, name: str, attached: dict[str, str]) -> str:
-        table, source = self._catalog.tables[name], self._catalog.source_of(name)
-        if source.kind == "frame":
-            assert source.frame is not None
-            if source.frame not in self._frames:
-                raise CatalogError(f"sources: the frame {source.frame} of table {name} was not given.")
-            hidden = f"frame_{source.frame}"
-            self._connection.register(hidden, _sound(_arrow(self._frames[source.frame], name), name))
-            return _quoted(hidden)
-        if source.kind == "duckdb":
-            (path,) = self._catalog.files(name)
-            if path not in attached:
-                attached[path] = f"source_{len(attached)}"
-                self._connection.execute(f"ATTACH {_text(path)} AS {attached[path]} (READ_ONLY)")
-            parts = (table.table or name).split(".")
-            if self._is_view(attached[path], parts):
-                self._once.add(fold(name))
-            return ".".join([attached[path], *(_quoted(part) for part in parts)])
+    def _define(self, name: str) -> None:
+        pieces = self._pieces(name)
+        select = " UNION ALL BY NAME ".join(self._selects(name, pieces))
+        self._connection.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {select}")
+
+    def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[str]:
+        """The pieces as the catalog declares them; `others` are pieces of the same table."""
+        everywhere = {fold(column) for piece in (*pieces, *others) for column in piece.types}
+        return [piece_select(self._catalog, name, piece, everywhere).sql("duckdb") for piece in pieces]
+
+    def _pieces(self, name: str) -> list[Piece]:
+        source = self._catalog.source_of(name)
+        if source.kind == "parquet":
+            return self._parquet(name)
+        if source.kind == "csv":
+            return [csv_piece(self._connection, self._catalog, self._copies, self._catalog.files(name), name)]
         if source.kind == "url":
             raise CatalogError(
                 f"tables.{name}: DuckDB reads files and frames; no engine for "
                 f"{str(source.url).split(':')[0]} is installed."
             )
-        files = self._catalog.files(name)
-        if source.kind == "parquet":
-            for path in files:
-                _distinct(path, name)
-            listed = ", ".join(_text(path) for path in files)
-            return f"read_parquet([{listed}], union_by_name = true)"
-        return "(" + " UNION ALL BY NAME ".join(f"SELECT * FROM {_csv(path, name)}" for path in files) + ")"
+        piece = self._frame(name) if source.kind == "frame" else self._database_table(name)
+        if not self._readable(name, [piece]):
+            raise unreadable("its source", name)
+        return [piece]
 
-    def _is_view(self, database: str, parts: list[str]) -> bool:
-        """Whether a name is that of a view, whose rows may be others at each reading."""
-        place = (fold(parts[0] if len(parts) > 1 else "main"), fold(parts[-1]))
-        listed = self._connection.execute(
-            "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = ?", [database]
-        ).fetchall()
-        return any((fold(schema), fold(view)) == place for schema, view in listed)
+    def _frame(self, name: str) -> Piece:
+        table, frame = self._catalog.tables[name], self._catalog.source_of(name).frame
+        if frame not in self._frames:
+            raise CatalogError(f"sources: the frame {frame} of table {name} was not given.")
+        held = arrow_table(self._frames[frame], name)
+        for column in table.columns:
+            source_column(column, dict.fromkeys(held.column_names, ""), f"tables.{name}.columns.{column}")
+        self._connection.register(f"frame_{frame}", sound(held, name, self._wanted(name)))
+        origin = quoted(f"frame_{frame}")
+        return Piece(origin, described(self._connection, origin))
+
+    def _wanted(self, name: str) -> set[str] | None:
+        """The columns that may be read, by folded name; None for all of a public table's."""
+        table = self._catalog.tables[name]
+        return {fold(each) for each in table.columns} if table.private else None
+
+    def _database_table(self, name: str) -> Piece:
+        table = self._catalog.tables[name]
+        (path,) = self._catalog.files(name)
+        attached = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
+        self._connection.execute(f"ATTACH IF NOT EXISTS {text(path)} AS {attached} (READ_ONLY)")
+        units = () if table.unit is None else table.unit.columns
+        piece, changing = table_piece(self._connection, attached, name, table.table or name, units)
+        (self._once.add if changing else self._once.discard)(fold(name))
+        return replace(piece, files=(path,))
+
+    def _parquet(self, name: str) -> list[Piece]:
+        """Files as they are; or copies of those that hold what the engine would raise at."""
+        files = self._catalog.files(name)
+        pieces = parquet_pieces(self._connection, files, name)
+        if self._readable(name, pieces):
+            return pieces
+        chosen = []
+        for file in files:
+            alone = parquet_pieces(self._connection, [file], name)
+            whole = self._readable(name, alone, pieces)
+            chosen.append(file if whole else parquet_copy(self._copies, file, self._wanted(name), name))
+        pieces = parquet_pieces(self._connection, chosen, name)
+        if not self._readable(name, pieces):
+            raise unreadable("one of its files", name)
+        return pieces
+
+    def _readable(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> bool:
+        """Whether every value can be read as it is declared; files that were read once are not read again.
+
+        Nothing of what is read is kept, and the same statement reads all columns whatever they hold.
+        """
+        for piece, select in zip(pieces, self._selects(name, pieces, others), strict=True):
+            recipe = f"read {piece.types} {self._catalog.tables[name].columns}"
+            if piece.files and all(self._copies.seen(file, recipe) for file in piece.files):
+                continue
+            columns = ", ".join(quoted(each) for each in described(self._connection, f"({select}) AS t"))
+            try:
+                self._connection.execute(f"SELECT BIT_XOR(HASH({columns})) FROM ({select}) AS t").fetchall()
+            except duckdb.Error:
+                return False
+            for file in piece.files:
+                self._copies.note(file, recipe)
+        return True
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
-        return {
-            each[0]: each[1]
-            for each in self._connection.execute(f"DESCRIBE SELECT * FROM {_quoted(table)}").fetchall()
-        }
+        return described(self._connection, quoted(table))
 
     def version(self, tables: Iterable[str]) -> str:
         """File names, sizes and times of change; a mark of this object's own for frames.
@@ -200,38 +181,40 @@ class DuckDB:
         """
         mark = hashlib.sha256()
         for name in sorted(tables):
-            source = self._catalog.source_of(name)
-            if source.kind == "frame":
-                mark.update(f"{name} {self._mark}\n".encode())
-                continue
-            for path in self._catalog.files(name):
-                seen = Path(path).stat()
-                mark.update(f"{name} {path} {seen.st_size} {seen.st_mtime_ns}\n".encode())
+            for line in self._files_now(name) or (self._mark,):
+                mark.update(f"{name} {line}\n".encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
 
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement, with progress reported while it runs."""
         sql = self._read_once(sql) if self._once else sql
+        failure = ""
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
         # itself.
         with self._lock:
-            before = self.version(self._catalog.tables)
+            self._refuse_changes(sql)
             try:
                 if progress is None:
                     found = self._connection.sql(sql).to_arrow_table()
                 else:
                     found = _watched(self._connection, sql, progress)
             except duckdb.Error as error:
-                # The engine's own words may hold values of rows.
-                raise BackendError(
-                    f"The database could not finish the question ({type(error).__name__})."
-                ) from None
+                failure = type(error).__name__
+            if failure:
+                # Raised here, where nothing keeps the engine's own words: they may hold values of rows.
+                raise BackendError(f"The database could not finish the question ({failure}).")
             # A statement reads files twice, to weigh people and to sum: both must see the same rows.
-            if self.version(self._catalog.tables) != before:
+            self._refuse_changes(sql)
+            return found
+
+    def _refuse_changes(self, sql: str) -> None:
+        """Refuse a statement that may name a table whose files are not those that were looked at."""
+        folded = fold(sql)
+        for name in self._catalog.tables:
+            if fold(name) in folded and self._files_now(name) != self._seen[name]:
                 raise BackendError(
                     "The files of the tables changed while the question ran; ask again when they are at rest."
                 )
-            return found
 
     def _read_once(self, sql: str) -> str:
         tree = sqlglot.parse_one(sql, read=DIALECT)
@@ -242,6 +225,7 @@ class DuckDB:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+        self._copies.close()
 
 
 def _watched(connection: duckdb.DuckDBPyConnection, sql: str, progress: Progress) -> pa.Table:
@@ -266,46 +250,3 @@ def _watched(connection: duckdb.DuckDBPyConnection, sql: str, progress: Progress
         raise failure[0]
     progress(1.0)
     return result[0]
-
-
-def _arrow(frame: Any, name: str) -> pa.Table:
-    """A frame of any common kind as an Arrow table."""
-    if isinstance(frame, pa.Table):
-        return frame
-    if hasattr(frame, "__arrow_c_stream__"):
-        return pa.table(frame)
-    if type(frame).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    if isinstance(frame, Mapping):
-        return pa.table(dict(frame))
-    raise CatalogError(
-        f"tables.{name}: expected a data frame (pandas, polars or Arrow), not {type(frame).__name__}."
-    )
-
-
-def _sound(table: pa.Table, name: str) -> pa.Table:
-    """The table, once its text is known to be text: else a question would fail by what one row holds."""
-    folded = [fold(each) for each in table.column_names]
-    if len(set(folded)) < len(folded):
-        raise CatalogError(f"tables.{name}: two columns of the frame have one name in SQL; rename one.")
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid:
-        raise CatalogError(
-            f"tables.{name}: the frame is malformed (text that is not UTF-8, say); repair it before opening."
-        ) from None
-    return table
-
-
-def frame_types(frame: Any, name: str) -> dict[str, str]:
-    """The column types of a frame."""
-    schema = _arrow(frame, name).schema
-    return {
-        field.name: str(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
-        for field in schema
-    }
-
-
-def _first_line(error: Exception) -> str:
-    line = str(error).splitlines()[0]
-    return line if line.endswith(".") else line + "."

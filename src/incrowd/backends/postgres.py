@@ -142,6 +142,9 @@ class Postgres:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._types[table])
 
+    def refresh(self, tables: Iterable[str]) -> None:
+        """Nothing: each statement looks at the tables as they are."""
+
     def version(self, tables: Iterable[str]) -> str:
         """The server's counters of rows inserted, updated and deleted; for views, of all transactions; a
         fresh mark for tables of other servers.

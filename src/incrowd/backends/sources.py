@@ -8,7 +8,7 @@ table.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from sqlglot import exp
 
@@ -16,7 +16,7 @@ from incrowd.backends.translation import Dialect, rewritten
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import CatalogError, QueryError
 from incrowd.query.casts import cast
-from incrowd.query.typed import Kind, Typed, fold
+from incrowd.query.typed import SQL_TYPES, Kind, Typed, fold
 
 Read = Callable[[exp.Column, str, str, bool], tuple[exp.Expr, Kind]]
 """How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind. Not
@@ -40,15 +40,27 @@ _EXACT: Mapping[str, frozenset[str]] = {
 
 
 def projection(
-    catalog: Catalog, table: str, origin: exp.Expr, found: Mapping[str, str], read: Read, dialect: Dialect
+    catalog: Catalog,
+    table: str,
+    origin: exp.Expr,
+    found: Mapping[str, str],
+    read: Read,
+    dialect: Dialect,
+    elsewhere: Collection[str] = (),
 ) -> exp.Select:
     """The query that reads a table: declared columns under their folded names, in their declared types.
 
-    Columns that a public table leaves undeclared are public too, and there in the types that they have.
+    Columns that a public table leaves undeclared are public too, and there in the types that they have. A
+    column that is not found is NULL if it is among `elsewhere`, the names of columns that other files of the
+    table have.
     """
     declared = catalog.tables[table]
     picked: dict[str, exp.Expr] = {}
+    here = {fold(each) for each in found}
     for column, facts in declared.columns.items():
+        if fold(column) not in here and fold(column) in elsewhere:
+            picked[fold(column)] = exp.cast(exp.null(), SQL_TYPES[_kind(facts.type)])
+            continue
         where = f"tables.{table}.columns.{column}"
         there = source_column(column, found, where)
         identifies = declared.unit is not None and column in declared.unit.columns
@@ -106,7 +118,7 @@ def refuse_merging(engine_type: str, declared: str, where: str) -> None:
 def _picked(
     column: str, engine_type: str, declared: str, read: Read, dialect: Dialect, identifies: bool = False
 ) -> exp.Expr:
-    kind: Kind = "float" if declared == "decimal" else declared  # type: ignore[assignment]
+    kind = _kind(declared)
     there = exp.column(exp.to_identifier(column, quoted=True))
     source: exp.Expr
     held: Kind
@@ -126,6 +138,10 @@ def _picked(
     for place in list(sql.find_all(exp.Column)):
         place.replace(exp.paren(source.copy()))
     return sql
+
+
+def _kind(declared: str) -> Kind:
+    return "float" if declared == "decimal" else declared  # type: ignore[return-value]
 
 
 def public_types(catalog: Catalog, table: str, found: Mapping[str, str]) -> dict[str, str]:

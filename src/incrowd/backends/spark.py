@@ -114,6 +114,9 @@ class Spark:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._types[table])
 
+    def refresh(self, tables: Iterable[str]) -> None:
+        """Nothing: each statement looks at the tables as they are."""
+
     def version(self, tables: Iterable[str]) -> str:
         """Names, sizes and times of change of the files; a fresh mark for tables that are not just files."""
         names = sorted(tables)

@@ -205,6 +205,11 @@ class Catalog(Declaration):
             return self.ledger if "://" in self.ledger else str(self.root / self.ledger)
         return None if self._root is None else str(self.root / f"{self._stem}.ledger")
 
+    @property
+    def copies(self) -> Path | None:
+        """The folder for private copies of files, beside the catalog's file; None for a catalog without."""
+        return None if self._root is None else self.root / f"{self._stem}.copies"
+
     def patterns(self, table: str) -> tuple[str, ...]:
         """The paths of a table's DuckDB, CSV or Parquet source from the root on, wildcards as written; those
         of a table at a URL may be URIs of their own.

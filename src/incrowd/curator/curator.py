@@ -104,6 +104,7 @@ class Curator:
         delta: float | None = None,
     ) -> Plan:
         """Step 2: a plan in which one unit moves every number by a known amount."""
+        self._backend.refresh(name for name, table in self.catalog.tables.items() if not table.private)
         plan = bound_plan(question, self.catalog, self._public, Contribution(contribution, groups))
         local.check(plan, self._public_tables(plan))
         return in_best_norm(plan, self._delta(plan.options, delta))
@@ -226,6 +227,7 @@ class Curator:
         keys = [releasing.public_keys(leaf, self._backend) for leaf in plan.leaves]
         public = self._public_tables(plan)
         # Public tables count too: they make keys and labels.
+        self._backend.refresh(self.catalog.tables)
         version = self._backend.version(self.catalog.tables)
         question = _fingerprint(plan, price)
         recorded = self._ledger.recall(question, version, who)

@@ -77,7 +77,9 @@ def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
 def _listed(key: Key, backend: Backend) -> pa.Table:
     """The values of a public key, in a column v."""
     if key.values is not None:
-        return pa.table({"v": pa.array(key.values, ARROW_TYPES[key.kind])})
+        floats = key.kind == "float"
+        values = [float(each) if floats and each is not None else each for each in key.values]
+        return pa.table({"v": pa.array(values, ARROW_TYPES[key.kind])})
     return backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain")
 
 

@@ -340,7 +340,9 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
         return below.field(node)
     limits = None
     if typed.kind == "integer" and typed.low is not None and typed.high is not None:
-        limits = (int(typed.low), int(typed.high))
+        # Beyond 2^53 computed numbers are rounded, and not every one between the ends can occur.
+        exact = max(abs(typed.low), abs(typed.high)) <= 2**53
+        limits = (int(typed.low), int(typed.high)) if exact else None
     facts = (typed.low, typed.high, typed.nullable, typed.values)
     made = Field(typed.kind, *facts, None, name, None, limits)
     floating = typed.kind == "integer" and not typed.integral

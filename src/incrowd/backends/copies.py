@@ -1,0 +1,122 @@
+"""Private columnar copies of files that are slow, or not safe, to read again for every question.
+
+A copy lies in a folder that only its owner may enter, beside the ledger, or in a temporary one where the
+catalog has no file. It is found by the source's path, size and time of change and by the recipe (the SQL that
+reads it), so a changed file or declaration gets a new copy. A checksum notices a copy that was damaged;
+whoever can write to the folder can also write a checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+_FORMAT = "1"
+"""Raised when copies made by an older version must not be used any more."""
+_SUFFIX = ".parquet"
+
+
+def identity(path: str | Path) -> str:
+    """What changes when a file's content may have changed."""
+    seen = Path(path).stat()
+    return f"{path} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
+
+
+class Copies:
+    """A folder of copies."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._wished = folder
+        self._folder: Path | None = None
+        self._checked: set[Path] = set()
+        self._finalizer: weakref.finalize[..., Copies] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the copies are; made when it is first needed."""
+        if self._folder is None and self._wished is not None:
+            self._folder = _private(self._wished)
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
+            self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    def copy(self, source: str, recipe: str, write: Callable[[Path], None]) -> Path:
+        """The copy of a file, made by `write` if there is none that is whole."""
+        place = self._place(source, recipe, _SUFFIX)
+        if place in self._checked and place.exists():
+            return place
+        sums = place.with_suffix(".sum")
+        if not (place.exists() and sums.exists() and sums.read_text("ascii") == _checksum(place)):
+            self._forget(source, recipe)
+            made = self.folder / f"{secrets.token_hex(8)}.new"
+            try:
+                write(made)
+                made.chmod(0o600)
+                _written(sums, _checksum(made))
+                made.replace(place)
+            finally:
+                made.unlink(missing_ok=True)
+        self._checked.add(place)
+        return place
+
+    def seen(self, source: str, recipe: str) -> bool:
+        """Whether a file was noted with this recipe, and has not changed since."""
+        return self._place(source, recipe, ".seen").exists()
+
+    def note(self, source: str, recipe: str) -> None:
+        """Remember a file as it is now."""
+        self._forget(source, recipe)
+        _written(self._place(source, recipe, ".seen"), "")
+
+    def _place(self, source: str, recipe: str, suffix: str) -> Path:
+        now = _digest(identity(Path(source).resolve()))
+        return self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
+
+    def _stem(self, source: str, recipe: str) -> str:
+        return f"{_digest(str(Path(source).resolve()))}-{_digest(_FORMAT + recipe)}"
+
+    def _forget(self, source: str, recipe: str) -> None:
+        """Remove what was kept of earlier contents: nothing of a row that was deleted stays behind."""
+        for old in self.folder.glob(f"{self._stem(source, recipe)}-*"):
+            old.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Remove a temporary folder."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+
+def _private(folder: Path) -> Path | None:
+    """A folder that nobody else may enter; None where there can be none at this place."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
+            return None
+        folder.chmod(0o700)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def _written(file: Path, content: str) -> None:
+    """A small file, whole or not at all."""
+    made = file.with_name(f"{secrets.token_hex(8)}.new")
+    made.write_text(content, "ascii")
+    made.chmod(0o600)
+    made.replace(file)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def _checksum(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

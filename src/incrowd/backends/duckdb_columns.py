@@ -1,0 +1,81 @@
+"""How DuckDB reads a column of one of its types for a declared type: no value raises, and nothing that a
+column's own type carries along (a collation, a time zone) changes what statements mean.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from incrowd.backends.sources import Read
+from incrowd.backends.translation import Dialect, call
+from incrowd.catalog import column_type
+from incrowd.errors import QueryError
+from incrowd.query.typed import SQL_TYPES, Kind
+
+NULLS = '"NULL"'
+"""DuckDB's type of a column that holds nothing but NULL."""
+_DOUBLE_DIGITS = 15
+_BINARY = exp.to_identifier("binary", quoted=True)
+
+
+def _same(node: exp.Expr) -> exp.Expr:
+    return node
+
+
+DIALECT = Dialect("duckdb", {exp.TryCast: _same, exp.RegexpFullMatch: _same, exp.Lower: _same})
+"""What a column's cast is made of, beyond what all engines know."""
+
+
+def reading(collated: bool) -> Read:
+    """How columns are read; `collated` where text may come with a collation of its own."""
+
+    def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
+        if engine_type == NULLS:
+            return exp.cast(exp.null(), SQL_TYPES[kind]), kind  # type: ignore[return-value]
+        found = column_type(engine_type)
+        if found == "decimal":
+            return _decimal(column, engine_type, kind, identifies)
+        if found == "text":
+            text = column if engine_type == "VARCHAR" else _try(column, "VARCHAR")
+            # A cast keeps the collation: one spelling would then answer for others, in other people's rows.
+            return (exp.Collate(this=text, expression=_BINARY.copy()) if collated else text), "text"
+        if found == "timestamp":
+            return _timestamp(column, engine_type), "timestamp"
+        if found in ("boolean", "date"):
+            return column, found  # type: ignore[return-value]
+        raise QueryError(f"{engine_type} is not understood.")
+
+    return read
+
+
+def _try(sql: exp.Expr, kind: str) -> exp.Expr:
+    return exp.TryCast(this=sql, to=exp.DataType.build(kind, dialect="duckdb"))
+
+
+def _decimal(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
+    text = exp.cast(column, "VARCHAR")
+    if kind == "text":
+        return text, "text"
+    if kind == "integer":
+        whole = _try(column, "BIGINT")
+        if identifies:
+            # Rounded, two ids would become one.
+            test = exp.RegexpFullMatch(this=text, expression=exp.Literal.string("-?[0-9]+([.]0*)?"))
+            whole = exp.Case(ifs=[exp.If(this=test, true=whole)])
+        return whole, "integer"
+    digits = re.match(r"DECIMAL\((\d+),", engine_type)
+    # Beyond 15 digits the engine's own conversion rounds twice; by way of text it rounds once.
+    wide = digits is None or int(digits[1]) > _DOUBLE_DIGITS
+    return _try(text if wide else column, "DOUBLE"), "float"
+
+
+def _timestamp(column: exp.Column, engine_type: str) -> exp.Expr:
+    """As a timestamp of UTC, NULL beyond the calendar; the session's time zone is UTC."""
+    if engine_type == "TIMESTAMP":
+        return column
+    if engine_type == "TIMESTAMPTZ_NS":
+        # Casts from it are not there yet.
+        return _try(call("TRY", exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC"))), "TIMESTAMP")
+    return _try(column, "TIMESTAMP")

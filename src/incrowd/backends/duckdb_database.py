@@ -1,0 +1,96 @@
+"""Tables and views of DuckDB databases, as they are attached to read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import duckdb
+
+from incrowd.backends.duckdb_pieces import Piece, described, quoted
+from incrowd.backends.sources import source_column
+from incrowd.errors import CatalogError
+from incrowd.query.typed import fold
+
+_UNIT_LOCAL = frozenset(
+    {
+        *("PROJECTION", "FILTER", "SEQ_SCAN", "DUMMY_SCAN", "EXPRESSION_GET", "CHUNK_GET", "EMPTY_RESULT"),
+        *("COMPARISON_JOIN", "ANY_JOIN", "CROSS_PRODUCT", "DELIM_JOIN", "DELIM_GET", "DEPENDENT_JOIN"),
+        *("AGGREGATE", "DISTINCT", "WINDOW", "ORDER_BY", "UNION", "EXCEPT", "INTERSECT", "UNNEST"),
+        *("MATERIALIZED_CTE", "CTE", "CTE_SCAN", "CTE_REF", "POSITIONAL_JOIN"),
+    }
+)
+"""What a view may be made of. Not samples and limits, where one person's rows push out other people's; and no
+files, which DuckDB's own readers would guess at.
+"""
+
+
+def table_piece(
+    connection: duckdb.DuckDBPyConnection, database: str, name: str, place: str, units: Sequence[str]
+) -> tuple[Piece, bool]:
+    """A table or view of an attached database, and whether its rows may be others at each reading."""
+    parts = place.split(".")
+    origin = ".".join([database, *(quoted(part) for part in parts)])
+    types = described(connection, origin)
+    _refuse_collated_units(connection, origin, name, types, units)
+    schema, relation = (parts[-2] if len(parts) > 1 else "main"), parts[-1]
+    view = _is_view(connection, database, schema, relation)
+    if view:
+        _refuse_view(connection, origin, name)
+    generated = connection.execute(
+        "SELECT COUNT(*) FROM information_schema.columns WHERE table_catalog = ? AND is_generated = 'ALWAYS' "
+        "AND lower(table_schema) = lower(?) AND lower(table_name) = lower(?)",
+        [database, schema, relation],
+    ).fetchall()[0][0]
+    return Piece(origin, types, collated=True), bool(view or generated)
+
+
+def _is_view(connection: duckdb.DuckDBPyConnection, database: str, schema: str, view: str) -> bool:
+    listed = connection.execute(
+        "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = ?", [database]
+    ).fetchall()
+    return (fold(schema), fold(view)) in {(fold(one), fold(two)) for one, two in listed}
+
+
+def _refuse_view(connection: duckdb.DuckDBPyConnection, origin: str, name: str) -> None:
+    connection.execute("SET explain_output = 'all'")
+    plans = connection.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {origin}").fetchall()
+    (plan,) = (json.loads(content) for kind, content in plans if kind == "logical_plan")
+    strange = sorted(set(_operators(plan)) - _UNIT_LOCAL)
+    if strange:
+        raise CatalogError(
+            f"tables.{name}: the view uses {', '.join(strange)}; a view may select, join and aggregate "
+            "tables of its database, but not sample, limit or read files: store its rows as a table."
+        )
+
+
+def _operators(plan: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    for node in plan:
+        yield str(node["name"]).strip()
+        yield from _operators(node["children"])  # type: ignore[arg-type]
+
+
+def _refuse_collated_units(
+    connection: duckdb.DuckDBPyConnection,
+    origin: str,
+    name: str,
+    types: Mapping[str, str],
+    units: Sequence[str],
+) -> None:
+    """An owner who says that `ann` and `ANN` are equal has one person under two ids."""
+    for unit in units:
+        column = source_column(unit, types, f"tables.{name}.columns.{unit}")
+        # A copy without rows has the column's collation, and says so.
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE __probe AS SELECT {quoted(column)} AS u FROM {origin} LIMIT 0"
+        )
+        ((made,),) = connection.execute(
+            "SELECT sql FROM duckdb_tables() WHERE table_name = '__probe'"
+        ).fetchall()
+        connection.execute("DROP TABLE __probe")
+        if re.search(r"\bCOLLATE\b", made):
+            raise CatalogError(
+                f"tables.{name}.columns.{unit}: it identifies units but has a collation, under which "
+                'different texts are equal; store it without one (COLLATE "binary").'
+            )

@@ -1,0 +1,193 @@
+"""Parquet and CSV files as pieces of a table.
+
+Parquet files are told apart by their schemas, and a folder such as `zip=01234` is text until the catalog says
+otherwise. CSV is read once, into a private copy (`strict_csv`, `copies`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.backends import strict_csv
+from incrowd.backends.copies import Copies
+from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
+from incrowd.backends.frames import readable
+from incrowd.catalog import Catalog
+from incrowd.errors import CatalogError
+from incrowd.query.typed import fold
+
+_FILE = "__file"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str) -> list[Piece]:
+    """Parquet files by their schemas, each with the columns that its folders name."""
+    groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for file in files:
+        groups.setdefault((_schema(file, table), tuple(sorted(_folders(file, table)))), []).append(file)
+    return [_parquet_piece(connection, held, folders) for (_, folders), held in groups.items()]
+
+
+def _parquet_piece(
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str]
+) -> Piece:
+    listed = ", ".join(text(file) for file in files)
+    plain = f"read_parquet([{text(files[0])}], hive_partitioning = false)"
+    types = described(connection, plain)
+    own = {fold(each) for each in types}
+    added = [each for each in folders if fold(each) not in own]
+    if not added:
+        return Piece(f"read_parquet([{listed}], hive_partitioning = false)", types, tuple(files))
+    scan = f"read_parquet([{listed}], hive_partitioning = false, filename = '{_FILE}')"
+    columns = ", ".join(f"{_folder_value(each)} AS {quoted(each)}" for each in added)
+    return Piece(
+        f"(SELECT *, {columns} FROM {scan}) AS folders",
+        {**types, **dict.fromkeys(added, "VARCHAR")},
+        tuple(files),
+    )
+
+
+def _folder_value(name: str) -> str:
+    """What stands behind the = in a folder's name, as text."""
+    pattern = text(rf"[/\\]{re.escape(name)}=([^/\\]*)[/\\]")
+    return f"NULLIF(TRY(url_decode(regexp_extract({_FILE}, {pattern}, 1))), '{_NO_VALUE}')"
+
+
+def _folders(file: str, table: str) -> dict[str, str | None]:
+    """The columns that a file's folders name, and their values."""
+    pairs = [each.partition("=") for each in Path(file).parts[:-1] if "=" in each]
+    found = {name: None if value == _NO_VALUE else _decoded(value) for name, _, value in pairs}
+    if len({fold(each) for each in found}) < len(pairs):
+        raise CatalogError(f"tables.{table}: two folders above a file name the same column; rename one.")
+    return found
+
+
+def _decoded(value: str) -> str | None:
+    """A folder's value without its %-escapes; None where they are no text."""
+    try:
+        return unquote(value, errors="strict")
+    except UnicodeDecodeError:
+        return None
+
+
+def _schema(file: str, table: str) -> str:
+    """A file's columns and types, from its footer alone."""
+    failure = ""
+    try:
+        schema = pq.read_schema(file)
+    except (pa.ArrowException, OSError) as error:
+        failure = type(error).__name__
+    if failure:
+        raise CatalogError(f"tables.{table}: {Path(file).name} is not a Parquet file ({failure}).")
+    if len({fold(each) for each in schema.names}) < len(schema.names):
+        raise CatalogError(
+            f"tables.{table}: two columns of {Path(file).name} have the same name in SQL; rename one."
+        )
+    return str(schema.remove_metadata())
+
+
+def parquet_copy(copies: Copies, file: str, wanted: Collection[str] | None, table: str) -> str:
+    """A copy of a Parquet file in which moments that the engine would raise at are NULL.
+
+    It has the wanted columns (by folded name; None for all).
+    """
+
+    def write(place: Path) -> None:
+        source = pq.ParquetFile(file)
+        names = [each for each in source.schema_arrow.names if wanted is None or fold(each) in wanted]
+        own = {fold(each) for each in source.schema_arrow.names}
+        folders = {name: value for name, value in _folders(file, table).items() if fold(name) not in own}
+        schema = _readable(source.schema_arrow.empty_table().select(names), folders).schema
+        with pq.ParquetWriter(place, schema) as target:
+            for batch in source.iter_batches(columns=names):
+                target.write_table(_readable(pa.Table.from_batches([batch]), folders))
+
+    try:
+        return str(copies.copy(file, f"parquet {sorted(wanted or ())}", write))
+    except (pa.ArrowException, OSError):
+        pass
+    raise unreadable(file, table)
+
+
+def _readable(held: pa.Table, folders: Mapping[str, str | None]) -> pa.Table:
+    held.validate(full=True)
+    made = pa.table([readable(column) for column in held.columns], names=held.column_names)
+    for name, value in folders.items():
+        made = made.append_column(name, pa.array([value] * held.num_rows, pa.string()))
+    return made
+
+
+def unreadable(file: str, table: str) -> CatalogError:
+    """What is said of a file that is not well-formed."""
+    return CatalogError(
+        f"tables.{table}: {Path(file).name} is not well-formed (damaged pages, or text that is not UTF-8); "
+        "write it anew."
+    )
+
+
+def csv_piece(
+    connection: duckdb.DuckDBPyConnection, catalog: Catalog, copies: Copies, files: Sequence[str], table: str
+) -> Piece:
+    """CSV files by way of their copies, which have the declared types already."""
+    headers = {file: strict_csv.read_header(file, table) for file in files}
+    everywhere = {fold(name) for header in headers.values() for name in header.names}
+    made = []
+    for file, header in headers.items():
+        piece = Piece("__csv", dict.fromkeys(header.names, "VARCHAR"))
+        select = piece_select(catalog, table, piece, everywhere).sql("duckdb")
+        made.append(_csv_copy(connection, copies, file, header, table, select))
+    listed = ", ".join(text(str(each)) for each in made)
+    origin = f"read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
+    return Piece(origin, described(connection, origin))
+
+
+def _csv_copy(
+    connection: duckdb.DuckDBPyConnection,
+    copies: Copies,
+    file: str,
+    header: strict_csv.Header,
+    table: str,
+    select: str,
+) -> Path:
+    failures: list[Exception] = []
+
+    def write(place: Path) -> None:
+        for block in strict_csv.BLOCKS:
+            failures.clear()
+            schema = pa.schema([(name, pa.string()) for name in header.names])
+            batches = _kept(strict_csv.batches(file, header, table, block), failures)
+            connection.register("__csv", pa.RecordBatchReader.from_batches(schema, batches))
+            try:
+                connection.execute(f"COPY ({select}) TO {text(str(place))} (FORMAT parquet)")
+                return
+            except duckdb.Error:
+                if not (failures and isinstance(failures[0], strict_csv.TooLong)):
+                    raise
+            finally:
+                connection.unregister("__csv")
+
+    failed = False
+    try:
+        return copies.copy(file, select, write)
+    except duckdb.Error:
+        failed = True
+    if failed and failures:
+        # Its own words name the rule and no row; the engine's may hold both.
+        raise CatalogError(*failures[0].args)
+    raise CatalogError(f"tables.{table}: {Path(file).name} cannot be read.")
+
+
+def _kept(batches: Iterator[pa.RecordBatch], failures: list[Exception]) -> Iterator[pa.RecordBatch]:
+    """The batches, and what went wrong: the engine that reads them passes on the words alone."""
+    try:
+        yield from batches
+    except Exception as error:
+        failures.append(error)
+        raise

@@ -1,0 +1,52 @@
+"""A table of DuckDB's in pieces, each read by itself: so that no file decides how another is read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from incrowd.backends.duckdb_columns import DIALECT, reading
+from incrowd.backends.sources import projection
+from incrowd.catalog import Catalog
+from incrowd.query.typed import fold
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a table: SQL for FROM, and the engine's types of its columns."""
+
+    origin: str
+    types: Mapping[str, str]
+    files: tuple[str, ...] = ()
+    collated: bool = False
+
+
+def piece_select(catalog: Catalog, table: str, piece: Piece, everywhere: Collection[str]) -> exp.Select:
+    """One piece of a table, as the catalog declares it."""
+    origin = sqlglot.parse_one(f"SELECT * FROM {piece.origin}", read="duckdb").args["from_"].this
+    read = reading(piece.collated)
+    made = projection(catalog, table, origin, piece.types, read, DIALECT, everywhere)
+    spelled = {fold(each): each for each in (*piece.types, *catalog.tables[table].columns)}
+    for column in made.expressions:
+        column.set("alias", exp.to_identifier(spelled[column.alias], quoted=True))
+    return made
+
+
+def described(connection: duckdb.DuckDBPyConnection, origin: str) -> dict[str, str]:
+    """The engine's types of what can stand in FROM."""
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()
+    return {name: kind for name, kind, *_ in rows}

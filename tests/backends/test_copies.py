@@ -1,0 +1,97 @@
+"""Private copies: made once, private, whole, and gone when what they copy has changed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from incrowd.backends.copies import Copies
+
+
+class Scribe:
+    """Writes what it is told, and counts."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, place: Path) -> None:
+        self.times += 1
+        place.write_text(f"copy {self.times}")
+
+
+def made(tmp_path: Path) -> Path:
+    source = tmp_path / "rows.csv"
+    source.write_text("a\n1\n")
+    return source
+
+
+def test_a_copy_is_made_once_and_found_by_the_next_process(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    for _ in range(2):
+        copies = Copies(tmp_path / "curator.copies")
+        assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 1"
+        assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 1"
+    assert scribe.times == 1
+    assert Copies(tmp_path / "curator.copies").copy(str(source), "other", scribe).read_text() == "copy 2"
+
+
+def test_nobody_else_may_read_a_copy(tmp_path: Path) -> None:
+    (tmp_path / "curator.copies").mkdir(mode=0o777)
+    place = Copies(tmp_path / "curator.copies").copy(str(made(tmp_path)), "recipe", Scribe())
+    assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+    assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in place.parent.iterdir())
+
+
+def test_a_changed_file_gets_a_new_copy_and_nothing_of_the_old_one_stays(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    copies = Copies(tmp_path / "curator.copies")
+    old = copies.copy(str(source), "recipe", scribe)
+    source.write_text("a\n1\n2\n")
+    new = copies.copy(str(source), "recipe", scribe)
+    assert new.read_text() == "copy 2" and not old.exists()
+    assert len(list(new.parent.iterdir())) == 2  # the copy and its checksum
+
+
+def test_a_damaged_copy_is_made_anew(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    place = Copies(tmp_path / "curator.copies").copy(str(source), "recipe", scribe)
+    place.write_text("copy 0")
+    assert Copies(tmp_path / "curator.copies").copy(str(source), "recipe", scribe).read_text() == "copy 2"
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
+    def fails(place: Path) -> None:
+        place.write_text("half")
+        raise ValueError
+
+    copies = Copies(tmp_path / "curator.copies")
+    with pytest.raises(ValueError):
+        copies.copy(str(made(tmp_path)), "recipe", fails)
+    assert not list(copies.folder.iterdir())
+
+
+def test_without_a_place_of_its_own_copies_are_temporary(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (tmp_path / "link").symlink_to(elsewhere)
+    for wished in (None, tmp_path / "link", tmp_path / "missing" / "curator.copies"):
+        copies = Copies(wished)
+        place = copies.copy(str(made(tmp_path)), "recipe", Scribe())
+        assert tmp_path not in place.parents
+        assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
+        copies.close()
+        assert not place.parent.exists()
+    assert not os.listdir(elsewhere)  # noqa: PTH208
+
+
+def test_what_was_noted_of_a_file_is_forgotten_when_it_changes(tmp_path: Path) -> None:
+    source = made(tmp_path)
+    copies = Copies(tmp_path / "curator.copies")
+    assert not copies.seen(str(source), "read")
+    copies.note(str(source), "read")
+    assert copies.seen(str(source), "read") and not copies.seen(str(source), "other")
+    source.write_text("a\n1\n2\n")
+    assert not copies.seen(str(source), "read")
