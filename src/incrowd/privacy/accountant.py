@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
-from incrowd.privacy import atoms, contour, conversions, events, gdp, renyi, sampling
-from incrowd.privacy.amounts import float_up, precisely
+from incrowd.privacy import atoms, contour, conversions, events, gdp, lattice, renyi, sampling
+from incrowd.privacy.amounts import LEAST, float_down, float_up, precisely, short_up
 from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats
 
@@ -49,10 +48,31 @@ def _repeated(mass: Fraction, count: int) -> Fraction:
     if crude < Fraction(1, 10**20):
         return crude
 
-    def exact(m: Decimal) -> Decimal:
-        return 1 - (count * (1 - m).ln()).exp()
+    if mass < Fraction(1, 10**20):
+        # 1 - m would lose m: -ln(1 - m) = m + m^2 / 2 + m^3 / 3 + ..., whose rest is below m^3.
+        rate = mass + mass**2 / 2 + mass**3
+    else:
+        rate = precisely(lambda kept: -kept.ln(), 1 - mass)
+    if rate * count > 10**4:
+        return Fraction(1)
+    return min(crude, precisely(lambda r: 1 - (-r).exp(), rate * count))
 
-    return min(crude, precisely(exact, mass))
+
+def _variation(counts: Counts) -> Fraction:
+    """A bound on the total variation distance of the composed pair: (0, this)-DP holds of every plan."""
+    keep = Fraction(1)
+    for event, count in counts.items():
+        keep *= 1 - short_up(_repeated(conversions.variation(event), count))
+    return 1 - keep
+
+
+def _without_samples(mass: Fraction, counts: Counts) -> tuple[Fraction, Counts] | None:
+    """The plan with its sampled releases as (0, delta)-DP ones: best where the rates are tiny."""
+    sampled: Counts = {event: n for event, n in counts.items() if isinstance(event, lattice.OnSample)}
+    if not sampled:
+        return None
+    rest = {event: n for event, n in counts.items() if event not in sampled}
+    return 1 - (1 - mass) * (1 - _variation(sampled)), rest
 
 
 def pure_sum(counts: Counts) -> Fraction | None:
@@ -81,7 +101,7 @@ def cumulant(counts: Counts, c: Floats) -> Floats:
         for event, count in counts.items():
             if isinstance(event, events.PoissonSubsampled):
                 own = sampling.cumulant(event, c, direction)
-                total = total + count * np.minimum(own, renyi.event_cumulant(event, c))
+                total = total + float_up(Fraction(count)) * np.minimum(own, renyi.event_cumulant(event, c))
         worst = np.maximum(worst, total)
     return worst
 
@@ -91,15 +111,23 @@ def epsilon(counts: Counts, delta: Fraction) -> float:
     mass, rest = finite_part(counts)
     if delta < mass:
         return math.inf
-    if delta >= 1 or not rest:
+    if delta >= mass + (1 - mass) * _variation(rest):
         return 0.0
+    aside = _without_samples(mass, rest)
+    if aside is not None and aside[0] < delta:
+        return min(_epsilon(mass, rest, delta), _epsilon(*aside, delta))
+    return _epsilon(mass, rest, delta)
+
+
+def _epsilon(mass: Fraction, rest: Counts, delta: Fraction) -> float:
+    """The least epsilon of a plan of finite losses beside a mass that tells the pair apart."""
     pure = pure_sum(rest)
     best = math.inf if pure is None else float_up(pure)
     slack = float((delta - mass) / (1 - mass)) * INWARDS
     if slack <= 0:
         return best
     best = min(best, renyi.epsilon_bound(lambda c: cumulant(rest, c), slack))
-    if best == 0 or slack < 1e-280:
+    if best == 0 or slack < 1e-280 or not rest:
         return best
     found = 0.0
     for direction in directions(rest):
@@ -193,10 +221,21 @@ def delta(counts: Counts, epsilon: Fraction) -> float:
     pure = pure_sum(rest)
     if pure is not None and pure <= epsilon:
         return float_up(mass)
-    at = float(epsilon) * INWARDS
+    at = min(float_down(epsilon), 1e300) * INWARDS
+    best = mass + (1 - mass) * min(_variation(rest), Fraction(_delta(rest, at)))
+    aside = _without_samples(mass, rest)
+    if aside is not None and aside[0] < best:
+        best = min(best, aside[0] + (1 - aside[0]) * Fraction(_delta(aside[1], at)))
+    return min(1.0, float_up(best))
+
+
+def _delta(rest: Counts, at: float) -> float:
+    """The least delta of a plan of finite losses."""
+    pure = pure_sum(rest)
+    if pure is not None and pure <= Fraction(at):
+        return 0.0
     inner = renyi.delta_bound(lambda c: cumulant(rest, c), at)
-    inner = min(inner, max(_exact_delta(rest, direction, at) for direction in directions(rest)))
-    return min(1.0, float_up(mass + (1 - mass) * Fraction(inner)))
+    return min(inner, max(_exact_delta(rest, direction, at) for direction in directions(rest)))
 
 
 def _largest_loss(counts: Counts, direction: Direction) -> float:
@@ -206,10 +245,10 @@ def _largest_loss(counts: Counts, direction: Direction) -> float:
         bounds = [math.inf]
         epsilon = conversions.pure_epsilon(event)
         if epsilon is not None:
-            bounds.append(float(epsilon))
+            bounds.append(float_up(epsilon))
         if isinstance(event, events.PoissonSubsampled) and direction == "add" and event.rate < 1:
             bounds.append(-math.log1p(-float(event.rate)))
-        total += count * min(bounds)
+        total += float_up(Fraction(count)) * min(bounds)
     return total * (1 + 1e-13)
 
 
@@ -234,21 +273,43 @@ Curve = Callable[[float], float]
 
 def _closed_form(plan: contour.Plan) -> tuple[Curve, Curve] | None:
     """(delta of epsilon, epsilon of delta) for plans that need no quadrature."""
-    if plan.sampled or plan.ranged:
+    if plan.ranged:
+        return _single_range(plan)
+    if plan.sampled:
         return _single_sample(plan)
     if not plan.factors:
-        mu = math.sqrt(plan.mu2) * (1 + 2.0**-51)
-        return (lambda e: gdp.delta(mu, e)), (lambda d: gdp.epsilon(mu, d))
+        return (lambda e: gdp.delta(plan.mu, e)), (lambda d: gdp.epsilon(plan.mu, d))
     if plan.mu2:
         return None
     if len(plan.factors) == 1 and plan.factors[0].family == "laplace" and plan.factors[0].count == 1:
         top = plan.factors[0].epsilon * (1 + 2.0**-51)
         return (
-            lambda e: max(0.0, -math.expm1((e - top) / 2)) * (1 + 1e-14),
+            lambda e: max(0.0, -math.expm1((e - top) / 2)) * (1 + 1e-14) + 4 * LEAST,
             lambda d: max(0.0, top + 2 * math.log1p(-d * (1 - 1e-14)) * (1 - 1e-14)),
         )
     found = atoms.enumerate_atoms([(f.epsilon, f.family, f.size, f.count) for f in plan.factors])
     return None if found is None else (found.delta, found.epsilon)
+
+
+def _single_range(plan: contour.Plan) -> tuple[Curve, Curve] | None:
+    """One bounded-range release of e alone: the worst t is (e + epsilon) / 2 in the theorem of `ranges`.
+
+    delta(epsilon) = (1 - exp(-(e - epsilon) / 2))^2 / (1 - exp(-e)).
+    """
+    if plan.mu2 or plan.factors or plan.sampled or plan.ranged != ((plan.ranged[0][0], 1),):
+        return None
+    top = float_up(plan.ranged[0][0]) * (1 + 2.0**-51)
+    scale = -math.expm1(-top) * (1 - 1e-15)
+
+    def delta(epsilon: float) -> float:
+        share = math.expm1(-max(0.0, top - epsilon) / 2)
+        return share * (share / scale) * (1 + 1e-14) + 4 * LEAST
+
+    def epsilon(target: float) -> float:
+        root = math.sqrt(target * scale) * (1 - 1e-14)
+        return max(0.0, top + 2 * math.log1p(-root) * (1 - 1e-14)) if root < 1 else 0.0
+
+    return delta, epsilon
 
 
 def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
@@ -257,7 +318,7 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
     Removing: q D(log(1 + (e^epsilon - 1) / q)). Adding, with a = 1 - e^epsilon (1 - q) above 0:
     a D(log(q e^epsilon / a)). Both follow from P(S) - e^epsilon Q(S) with the mixture written out.
     """
-    if plan.mu2 or plan.factors or plan.ranged or len(plan.sampled) > 1 or plan.sampled[0][1] > 1:
+    if plan.mu2 or plan.factors or len(plan.sampled) > 1 or plan.sampled[0][1] > 1:
         return None
     event = plan.sampled[0][0]
     inner = contour.make_plan({event.event: 1}, "remove")

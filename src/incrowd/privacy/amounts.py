@@ -85,6 +85,22 @@ def float_up(amount: Fraction) -> float:
     return number
 
 
+LEAST = math.ulp(0.0)
+"""The least positive float: what a positive figure too small for a float is rounded up to."""
+
+
+def root_up(amount: Fraction) -> float:
+    """The square root, rounded up; the amount may lie outside the range of floats.
+
+    >>> root_up(Fraction(1, 10**400)), root_up(Fraction(4))
+    (1.0000000000000001e-200, 2.0)
+    """
+    shift = max(0, 64 + (amount.denominator.bit_length() - amount.numerator.bit_length()) // 2)
+    scaled = math.ceil(amount * 4**shift)
+    root = math.isqrt(scaled)
+    return float_up(Fraction(root + (root * root < scaled), 2**shift))
+
+
 def float_down(amount: Fraction) -> float:
     """The largest float that stands for at most `amount`."""
     return 0.0 - float_up(-amount)

@@ -20,11 +20,12 @@ MOST_ATOMS = 2**16
 class Atoms:
     """The composed loss as values and masses."""
 
-    def __init__(self, loss: Floats, mass: Floats, error: float) -> None:
+    def __init__(self, loss: Floats, mass: Floats, error: float, parts: int) -> None:
         self.error = error
         order = np.argsort(loss)
         self.loss, self.mass = loss[order], mass[order]
-        self.blur = 8e-16 * (1 + float(np.abs(loss).max(initial=0.0)))
+        # Losses are a sum of a product for each kind, every one within the largest loss.
+        self.blur = 8e-16 * float(np.abs(loss).max(initial=0.0)) * parts
 
     def delta(self, epsilon: float) -> float:
         """E[(1 - exp(epsilon - loss))_+], rounded up."""
@@ -62,7 +63,7 @@ def enumerate_atoms(factors: list[tuple[float, str, int, int]]) -> Atoms | None:
         loss = np.add.outer(loss, one_loss).ravel()
         mass = np.multiply.outer(mass, one_mass).ravel()
         error += 16 + 2 * count.bit_length() * len(one_mass)
-    return Atoms(loss, mass, (error + len(mass)) * 2.0**-53)
+    return Atoms(loss, mass, (error + len(mass)) * 2.0**-53, len(factors))
 
 
 def _repeat(epsilon: float, family: str, size: int, count: int) -> tuple[Floats, Floats]:

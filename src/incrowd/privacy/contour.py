@@ -31,6 +31,7 @@ from fractions import Fraction
 import numpy as np
 
 from incrowd.privacy import events, lattice, ranges, renyi, sampling, transforms
+from incrowd.privacy.amounts import LEAST, float_up, root_up
 from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats, Values
 
@@ -42,6 +43,9 @@ LATTICE_TOLERANCE = 1e-7
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
 MOST_CELLS = 2**21
+MOST_REPEATS = 10**15
+_SMALL_RANGE = Fraction(1, 10**9)
+_LEAST_RATE = Fraction(1, 10**12)
 _NEGLIGIBLE = 1e-11
 """The share of the sum below which nodes are bounded rather than kept."""
 _GRID = np.geomspace(1e-3, 1e9, 181)
@@ -62,6 +66,8 @@ class Factor:
 class Plan:
     """The finite part of a plan, sorted by how each event enters the contour, in one direction."""
 
+    mu: float
+    """The root of the sum of mu^2, rounded up."""
     mu2: float
     factors: tuple[Factor, ...]
     reach: Fraction
@@ -115,14 +121,29 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
             ranged.append((event.epsilon, count))
         else:
             return None
-    if ranged and ranges.worst_pair(tuple(ranged)) is None:
+    if (factors or sampled or ranged) and not all(_fits_floats(event, n) for event, n in counts.items()):
+        return None
+    # What is too long for the program, or too small for its rounding, counts as pure.
+    small = sum(epsilon * count for epsilon, count in ranged) < _SMALL_RANGE
+    alone = len(counts) == 1 and ranged and ranged[0][1] == 1
+    if ranged and not alone and (small or ranges.worst_pair(tuple(ranged)) is None):
         for epsilon, count in ranged:
             key = (float(epsilon), "chain", 1)
             factors[key] = factors.get(key, 0) + count
             reach += epsilon * count
         ranged = []
     parts = tuple(Factor(*key, count) for key, count in factors.items())
-    return Plan(float(mu2), parts, reach, tuple(sampled), tuple(ranged), direction)
+    return Plan(root_up(mu2), float_up(mu2), parts, reach, tuple(sampled), tuple(ranged), direction)
+
+
+def _fits_floats(event: events.Event, count: int) -> bool:
+    """Whether a curve of such numbers can be drawn in floats; other bounds must do for what is beyond."""
+    if isinstance(event, lattice.OnSample):
+        wide = sampling.widest(event.event) > _LEAST_RATE
+        return wide and event.rate > _LEAST_RATE and _fits_floats(event.event, count)
+    largest = count + max(getattr(event, "steps", 0), getattr(event, "categories", 0))
+    amount: Fraction = getattr(event, "epsilon", getattr(event, "mu", Fraction(0)))
+    return largest <= MOST_REPEATS and amount <= MOST_REPEATS
 
 
 class DoesNotFit(Exception):  # noqa: N818 (caught by the accountant, never shown)
@@ -260,7 +281,9 @@ class Contour:
 
     def _weigh(self) -> None:
         """The terms of the sum at epsilon = reach, and the bounds on their rounding."""
-        self.weight = np.exp(self.log_value) / (self.z * (self.z + 1)) * (2 / self.period)
+        # |M(z)| <= M(c): what lies above it is rounding, and cutting it brings it closer to the truth.
+        value = np.exp(np.minimum(self.log_value.real, 0.0) + 1j * self.log_value.imag)
+        self.weight = value / (self.z * (self.z + 1)) * (2 / self.period)
         self.weight[0] /= 2
         size = np.abs(self.weight)
         relative = np.expm1(np.minimum(self.error, 700.0)) + UNIT_ROUNDOFF * (64 + 2 * np.abs(self.log_value))
@@ -289,7 +312,7 @@ class Contour:
         slack = self.rounding + self.turn * (abs(gap) + abs(epsilon)) + self.truncated
         bound = math.exp(scale) * (total + slack)
         bound *= 1 + 4 * UNIT_ROUNDOFF * (8 + self.c * abs(gap) + self.level_size)
-        return min(1.0, max(0.0, bound) + self.lost)
+        return min(1.0, max(LEAST, bound) + self.lost)
 
 
 @dataclass(frozen=True)

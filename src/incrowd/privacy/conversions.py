@@ -27,7 +27,9 @@ from functools import lru_cache
 import numpy as np
 
 from incrowd.privacy import events
-from incrowd.privacy.amounts import precisely, short_up
+from incrowd.privacy.amounts import precisely, root_up, short_up
+
+_SMALL = Fraction(1, 10**8)
 
 
 def pure_epsilon(event: events.Event) -> Fraction | None:
@@ -39,18 +41,19 @@ def pure_epsilon(event: events.Event) -> Fraction | None:
             return Fraction(0)
         case events.PoissonSubsampled() | events.PoissonGroup():
             base = pure_epsilon(event.event)
-            return None if base is None else _amplified(base, event.rate)
+            return None if base is None else amplified(base, event.rate)
         case _:
             return event.epsilon
 
 
 @lru_cache(maxsize=4096)
-def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
-    """log(1 + rate (e^epsilon - 1)), rounded up."""
-    if rate == 1 or epsilon == 0:
+def amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
+    """log(1 + rate (e^epsilon - 1)), rounded up; never above epsilon."""
+    if rate == 1 or epsilon == 0 or epsilon > 10000:
         return epsilon
-    if epsilon > 10000 or rate * epsilon < Fraction(1, 10**25):
-        return epsilon
+    if rate * epsilon < Fraction(1, 10**18):
+        # The formula would cancel too many digits, but ln(1 + x) <= x and e^epsilon - 1 <= epsilon e^epsilon.
+        return min(epsilon, precisely(lambda e, q: q * e * e.exp(), epsilon, rate))
     bound = precisely(lambda e, q: (1 + q * (e.exp() - 1)).ln(), epsilon, rate)
     return min(epsilon, bound)
 
@@ -60,6 +63,48 @@ def delta_mass(event: events.Event) -> Fraction:
     if isinstance(event, (events.Approximate, events.Threshold)):
         return event.delta
     return Fraction(0)
+
+
+def variation(event: events.Event) -> Fraction:
+    """An upper bound on the total variation distance of the event's pair, that is, on delta at epsilon = 0.
+
+    For a sampled event it is the rate times that of the event; for zCDP the bound of Pinsker, or that of
+    Bretagnolle and Huber.
+    """
+    match event:
+        case events.Threshold():
+            return event.delta
+        case events.Approximate():
+            return event.delta + (1 - event.delta) * _tanh(event.epsilon / 2)
+        case events.Gaussian():
+            # 2 Phi(mu / 2) - 1 <= mu / sqrt(2 pi)
+            return min(Fraction(1), event.mu * Fraction(39895, 100000))
+        case events.ZeroConcentrated():
+            far = precisely(lambda r: 1 - (-r).exp() / 2, min(event.rho, Fraction(100)))
+            return min(far, Fraction(root_up(min(event.rho, Fraction(2)) / 2)), Fraction(1))
+        case events.BoundedRange():
+            return _tanh(event.epsilon / 4)
+        case events.Laplace():
+            half = min(event.epsilon / 2, Fraction(100))
+            small = half < _SMALL
+            return half if small else min(Fraction(1), precisely(lambda x: 1 - (-x).exp(), half))
+        case events.RandomizedResponse() if event.epsilon < 10000:
+            small = event.epsilon < _SMALL
+            grown = event.epsilon * (1 + _SMALL) if small else precisely(lambda e: e.exp() - 1, event.epsilon)
+            return short_up(grown / (grown + event.categories))
+        case events.PoissonSubsampled() | events.PoissonGroup():
+            return event.rate * variation(event.event)
+        case _:
+            return _tanh(event.epsilon / 2)
+
+
+def _tanh(x: Fraction) -> Fraction:
+    """tanh(x), rounded up."""
+    if x > 100:
+        return Fraction(1)
+    if x < _SMALL:
+        return x
+    return min(x, Fraction(1), precisely(lambda y: (y.exp() - (-y).exp()) / (y.exp() + (-y).exp()), x))
 
 
 def rho(event: events.Event) -> Fraction | None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcx, ndtr
 
-from incrowd.privacy.amounts import Real, read
+from incrowd.privacy.amounts import LEAST, Real, read
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -30,6 +30,8 @@ def delta(mu: float, epsilon: float) -> float:
     if mu <= 0:
         return 0.0
     a, b = mu / 2 - epsilon / mu, mu / 2 + epsilon / mu
+    if a < -38.6:
+        return LEAST  # delta <= Phi(a) < 5e-324
     if a > 5:
         # Nothing cancels here: Phi(a) is near 1 and the other term is below phi(a).
         return min(1.0, float(ndtr(a)) * (1 + 1e-14) - math.exp(-a * a / 2) * _mills(b) / _ROOT * (1 - 1e-10))
@@ -43,7 +45,7 @@ def delta(mu: float, epsilon: float) -> float:
         difference = _mills(-a) - _mills(b)
         error = 1e-15 * (_mills(-a) + _mills(b)) / difference
     error += 4e-16 * (a * a + abs(a) * (epsilon / mu + mu)) + 1e-14
-    return min(1.0, math.exp(-a * a / 2) / _ROOT * difference * (1 + error))
+    return min(1.0, math.exp(-a * a / 2) / _ROOT * difference * (1 + error) + 4 * LEAST)
 
 
 _ROOT = math.sqrt(2 * math.pi)

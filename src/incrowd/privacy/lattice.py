@@ -88,7 +88,7 @@ def ranged(sizes: tuple[tuple[Fraction, int], ...], spacing: float) -> Lattice:
     """A block of bounded-range events, composed adaptively."""
     pair = ranges.worst_pair(sizes)
     assert pair is not None
-    return _settle(*pair, spacing)
+    return _settle(*pair, spacing, ranges.ROUNDING * sum(count for _, count in sizes))
 
 
 def fast_size(least: float) -> int:

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
 from incrowd.privacy import conversions, events, transforms
+from incrowd.privacy.amounts import LEAST, float_up
 from incrowd.privacy.transforms import Floats
 
 Cumulant = Callable[[Floats], Floats]
 """K as a function of an array of c."""
 
 _GRID = np.geomspace(1e-4, 1e8, 601)
+_MOST = 1e15
+"""Beyond this epsilon or number of steps a moment is not computed."""
 ROUNDING = 2.0**-49
 """Room for the floating-point error of a handful of operations, relative to the largest operand."""
 
@@ -28,13 +32,13 @@ def event_cumulant(event: events.Event, c: Floats) -> Floats:
     """An upper bound on K(c) of one event, its mass of delta set aside."""
     rho = conversions.rho(event)
     if isinstance(event, events.Gaussian):
-        return float(event.mu) ** 2 / 2 * c * (c + 1) * (1 + ROUNDING)
-    best = np.full_like(c, np.inf) if rho is None else float(rho) * c * (c + 1) * (1 + ROUNDING)
+        return float_up(event.mu**2 / 2) * c * (c + 1) * (1 + ROUNDING)
+    best = np.full_like(c, np.inf) if rho is None else float_up(rho) * c * (c + 1) * (1 + ROUNDING)
     epsilon = conversions.pure_epsilon(event)
     if epsilon is not None:
-        best = np.minimum(best, c * float(epsilon) * (1 + ROUNDING))
+        best = np.minimum(best, c * float_up(epsilon) * (1 + ROUNDING))
     bounded = transforms.bounded_part(event)
-    if bounded is not None:
+    if bounded is not None and max(bounded[0], bounded[2]) < _MOST:
         exact = c * bounded[0] + np.log(transforms.reduced_moment(*bounded, c))
         best = np.minimum(best, exact + ROUNDING * (1 + c * bounded[0]))
     return best
@@ -44,7 +48,7 @@ def cumulant(counts: dict[events.Event, int], c: Floats) -> Floats:
     """An upper bound on K(c) of a composed plan."""
     total = np.zeros_like(c)
     for event, count in counts.items():
-        total = total + count * event_cumulant(event, c)
+        total = total + float_up(Fraction(count)) * event_cumulant(event, c)
     return total * (1 + ROUNDING)
 
 
@@ -60,7 +64,7 @@ def delta_bound(curve: Cumulant, epsilon: float) -> float:
         return curve(c) - c * epsilon + log_peak(c)
 
     value = _least(exponent)[0]
-    return min(1.0, math.exp(min(0.0, value)) * (1 + 1e-12))
+    return min(1.0, math.exp(min(0.0, value)) * (1 + 1e-12) + (LEAST if value > -math.inf else 0.0))
 
 
 def epsilon_bound(curve: Cumulant, delta: float) -> float:

@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from incrowd.privacy import events
+from incrowd.privacy.amounts import float_up
 from incrowd.privacy.transforms import Floats
 
 Direction = Literal["remove", "add"]
@@ -28,6 +29,8 @@ _FAR = 300.0
 _REACH = 11.0
 """On the lattice, Gaussian points beyond this many deviations (mass below 2e-28) get an infinite loss."""
 MOST_STEPS = 2**20
+_WIDEST = 10_000.0
+"""No moments are computed for losses that span more than this, or next to nothing."""
 
 
 def base_points(event: events.Sampled, direction: Direction) -> tuple[Floats, Floats]:
@@ -104,6 +107,8 @@ def _cumulant(event: events.PoissonSubsampled, orders: bytes, direction: Directi
     rate = float(event.rate)
     if direction == "add" and rate < 1:
         best = c * -math.log1p(-rate) * (1 + 1e-14)
+    if not 1 / _WIDEST**9 < widest(event.event) < _WIDEST:
+        return best
     base, log_mass = base_points(event.event, direction)
     proven = c <= _proven_order(event.event, direction)
     if len(base) > 20000 or not proven.any():
@@ -139,8 +144,8 @@ def _proven_order(event: events.Sampled, direction: Direction) -> float:
 def widest(event: events.Sampled) -> float:
     """How wide a range of losses the event's points span, at most."""
     if isinstance(event, events.Gaussian):
-        return float(event.mu) * (2 * _REACH + float(event.mu))
-    return 2 * float(event.epsilon)
+        return float_up(event.mu) * (2 * _REACH + float_up(event.mu))
+    return 2 * float_up(event.epsilon)
 
 
 def lattice_points(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.privacy import events
+from incrowd.privacy.amounts import float_up
 
 Floats = NDArray[np.floating[Any]]
 Values = NDArray[np.complexfloating[Any, Any]]
@@ -24,13 +25,13 @@ def bounded_part(event: events.Event) -> tuple[float, str, int] | None:
     """(epsilon, family, size) of events whose loss lies in [-epsilon, epsilon] and has a closed form."""
     match event:
         case events.Pure() | events.Approximate():
-            return float(event.epsilon), "chain", 1
+            return float_up(event.epsilon), "chain", 1
         case events.DiscreteLaplace():
-            return float(event.epsilon), "chain", event.steps
+            return float_up(event.epsilon), "chain", event.steps
         case events.Laplace():
-            return float(event.epsilon), "laplace", 0
+            return float_up(event.epsilon), "laplace", 0
         case events.RandomizedResponse():
-            return float(event.epsilon), "categories", event.categories
+            return float_up(event.epsilon), "categories", event.categories
         case _:
             return None
 
