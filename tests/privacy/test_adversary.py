@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from incrowd.privacy import Filter, Guarantee, compose, pure
+from incrowd.privacy import Filter, Guarantee, bounded_range, compose, pure
 from incrowd.privacy.filters import Kind
 
 Counts = tuple[int, ...]
@@ -66,6 +66,50 @@ def most_of_each(menu: list[Fraction], accepts: Callable[[Counts], bool]) -> lis
             n += 1
         most.append(n)
     return most
+
+
+def reachable_by_choices(
+    menu: list[Fraction], step: Fraction, epsilon: float, accepts: Callable[[Counts], bool], most: list[int]
+) -> float:
+    """The same with bounded-range releases: she also picks t, on a grid of steps, for every release."""
+    sizes = [int(e / step) for e in menu]
+    span = sum(s * n for s, n in zip(sizes, most, strict=True))
+    pad = max(sizes)
+    loss = float(step) * np.arange(-span - pad, span + pad + 1)
+    stop = np.maximum(0.0, -np.expm1(epsilon - loss))
+    values: dict[Counts, np.ndarray] = {}
+    for counts in sorted(itertools.product(*(range(n + 1) for n in most)), key=sum, reverse=True):
+        if not accepts(counts):
+            continue
+        best = stop.copy()
+        inner = slice(pad, len(loss) - pad)
+        for kind, size in enumerate(sizes):
+            ahead = values.get(tuple(n + (i == kind) for i, n in enumerate(counts)))
+            if ahead is None:
+                continue
+            whole = math.expm1(size * float(step))
+            for t in range(size + 1):
+                down = math.expm1(t * float(step)) / whole
+                up = ahead[pad + t : len(loss) - pad + t]
+                low = ahead[pad + t - size : len(loss) - pad + t - size]
+                best[inner] = np.maximum(best[inner], (1 - down) * up + down * low)
+        values[counts] = best
+    return float(values[tuple(0 for _ in menu)][span + pad])
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(2.0, 1e-3), (6.0, 1e-4)])
+def test_no_adaptive_analyst_exceeds_the_budget_with_exponential_mechanisms(
+    epsilon: float, delta: float
+) -> None:
+    menu = [Fraction(1, 2), Fraction(1)]
+    budget = Filter(epsilon, delta, threshold_share=0)
+
+    def accepts(counts: Counts) -> bool:
+        return budget.fits(compose(*(bounded_range(e) * n for e, n in zip(menu, counts, strict=True))))
+
+    most = most_of_each(menu, accepts)
+    reached = reachable_by_choices(menu, Fraction(1, 16), epsilon, accepts, most)
+    assert delta / 1000 < reached <= delta
 
 
 MENUS = [

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.privacy import conversions, events
+from incrowd.privacy import conversions, events, ranges
 from tests.privacy.truth import atoms, exact, moment
 
 ORDERS = [mp.mpf(x) for x in ("1.0001", "1.01", "1.1", "1.5", "2", "3", "5", "10", "30", "100", "1000")]
@@ -64,8 +65,50 @@ def test_a_mutant_that_drops_the_last_digit_of_rho_is_caught() -> None:
     assert mp.mpf(found.numerator) / found.denominator * (1 - mp.mpf(10) ** -8) < truth
 
 
-def test_bounded_range_costs_an_eighth_and_permute_and_flip_a_half() -> None:
-    assert conversions.rho(events.BoundedRange(Fraction(1, 10))) == Fraction(1, 800)
+def two_point_order(e: mp.mpf, t: mp.mpf, alpha: mp.mpf) -> mp.mpf:
+    """D_alpha / alpha of outcomes of log-ratio t and t - e, from the masses; alpha = 1 is the divergence."""
+    p = (mp.exp(e) - mp.exp(t)) / mp.expm1(e)
+    if alpha == 1:
+        return p * t + (1 - p) * (t - e)
+    total = p * mp.exp((alpha - 1) * t) + (1 - p) * mp.exp((alpha - 1) * (t - e))
+    return mp.log(total) / (alpha - 1) / alpha
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.one_of(st.floats(1e-6, 1e-3), st.floats(1e-3, 40)), st.lists(st.floats(0, 1), min_size=5))
+def test_bounded_range_costs_no_less_than_any_pair_at_any_order(epsilon: float, shares: list[float]) -> None:
+    found, e = conversions.rho(events.BoundedRange(Fraction(repr(epsilon)))), exact(epsilon)
+    assert found is not None
+    stated = mp.mpf(found.numerator) / found.denominator
+    # The worst t at order 1, where the claim is attained, and others.
+    worst = mp.log(mp.expm1(e) / e)
+    for t in [worst, *(mp.mpf(share) * e for share in shares)]:
+        assert all(two_point_order(e, t, alpha) <= stated for alpha in [mp.mpf(1), *ORDERS])
+    assert stated <= two_point_order(e, worst, mp.mpf(1)) * (1 + mp.mpf("1e-9"))
+    assert found <= Fraction(repr(epsilon)) ** 2 / 8 * (1 + Fraction(1, 10**30))
+
+
+@pytest.mark.parametrize(("epsilon", "known"), [(2, 0.47447), (4, 1.66985), (6, 3.22067)])
+def test_bounded_range_at_large_epsilons_is_far_below_an_eighth(epsilon: int, known: float) -> None:
+    found = conversions.rho(events.BoundedRange(Fraction(epsilon)))
+    assert found is not None
+    assert float(found) == pytest.approx(known, abs=6e-6)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.floats(1e-4, 30), st.floats(1e-3, 1e3), st.floats(0, 1))
+def test_moments_of_bounded_range_are_the_worst_pair_of_each_order(e: float, c: float, share: float) -> None:
+    big, order = exact(e), mp.mpf(c)
+    found = float(ranges.cumulant(Fraction(repr(e)), np.array([c]))[0])
+    low, high = (mp.exp(big) - mp.exp(-order * big)), -mp.expm1(-order * big)
+    best = mp.log(order * low / ((order + 1) * high))
+    for t in (best, mp.mpf(share) * big):
+        assert found >= two_point_order(big, t, order + 1) * order * (order + 1)
+    attained = float(two_point_order(big, best, order + 1) * order * (order + 1))
+    assert found <= attained * (1 + 1e-6) + 1e-12 * (1 + c) * (1 + c * e)
+
+
+def test_permute_and_flip_costs_a_half() -> None:
     half = conversions.rho(events.Pure(Fraction(1, 10)))
     assert half is not None
     assert float(half) == pytest.approx(0.1**2 / 2, rel=1e-3)
@@ -76,7 +119,7 @@ def test_sampling_lowers_epsilon_and_never_below_its_formula(epsilon: Fraction, 
     found = conversions.pure_epsilon(events.PoissonSubsampled(events.Pure(epsilon), rate))
     assert found is not None
     assert found <= epsilon
-    truth = mp.log(1 + mp.mpf(rate.numerator) / rate.denominator * mp.expm1(exact(float(epsilon))))
+    truth = mp.log1p(mp.mpf(rate.numerator) / rate.denominator * mp.expm1(exact(float(epsilon))))
     assert float(found) >= float(truth) * (1 - 1e-12)
 
 

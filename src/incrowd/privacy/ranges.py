@@ -28,6 +28,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from incrowd.privacy.amounts import float_up
 from incrowd.privacy.transforms import Floats
 
 ROUNDING = 4e-15
@@ -57,6 +58,21 @@ def worst_pair(sizes: tuple[tuple[Fraction, int], ...]) -> tuple[Floats, Floats]
                 reached = _step(values[before], y, widths[kind], spacing)
                 values[state] = np.maximum(values[state], reached) if state in values else reached
     return _curve_to_pair(values[tuple(counts)], e, y)
+
+
+def cumulant(epsilon: Fraction, c: Floats) -> Floats:
+    """An upper bound on the moments of one release: the L(c) of `conversions`, the worst t for each order."""
+    half = float_up(epsilon) / 2
+
+    def f(x: Floats, last: float) -> Floats:
+        z = np.minimum(x * half, 1e300)
+        # log(sinh(z) / z) = z^2 / 6 - z^4 / 180 + z^6 / 2835 - ...: above with the last of these, else below.
+        near = z * z / 6 * (1 - z * z / 30 * (1 - last * z * z * 4 / 63))
+        far = z + np.log(-np.expm1(-2 * z) / (2 * z))
+        return np.asarray(x * np.where(z < 0.02, near, far))
+
+    error = 1e-14 * (c + 1) * (1 + (c + 1) * half)
+    return np.asarray(f(c + 1, 1.0) - f(c, 0.0) - f(np.ones_like(c), 0.0) + error)
 
 
 def _grid(sizes: tuple[tuple[Fraction, int], ...]) -> tuple[float, list[int]] | None:

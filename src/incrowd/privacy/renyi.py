@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.privacy import conversions, events, transforms
+from incrowd.privacy import conversions, events, ranges, transforms
 from incrowd.privacy.amounts import LEAST, float_up
 from incrowd.privacy.transforms import Floats
 
@@ -38,6 +38,8 @@ def event_cumulant(event: events.Event, c: Floats) -> Floats:
     if epsilon is not None:
         best = np.minimum(best, c * float_up(epsilon) * (1 + ROUNDING))
     bounded = transforms.bounded_part(event)
+    if isinstance(event, events.BoundedRange) and event.epsilon < _MOST:
+        best = np.minimum(best, ranges.cumulant(event.epsilon, c))
     if bounded is not None and max(bounded[0], bounded[2]) < _MOST:
         exact = c * bounded[0] + np.log(transforms.reduced_moment(*bounded, c))
         best = np.minimum(best, exact + ROUNDING * (1 + c * bounded[0]))
