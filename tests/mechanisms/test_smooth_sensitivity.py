@@ -15,6 +15,7 @@ from scipy.stats import t as student
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms import SmoothSensitivity, order_statistic
 from incrowd.mechanisms.rounded_laplace import rounded_laplace
+from incrowd.mechanisms.smooth_sensitivity import student_loss
 from incrowd.mechanisms.student import rounded_student
 from incrowd.noise import SeededSource
 
@@ -46,18 +47,40 @@ def test_masses_of_neighbours_differ_by_at_most_epsilon(degrees, epsilon, bound,
     assert smallest_epsilon(p, q) <= epsilon * (1 + 1e-6) + 1e-6
 
 
+def losses(a, beta, v, count=25):
+    """The log ratios of neighbours' densities over widths, shifts and points, from their definition."""
+    z = np.concatenate((np.linspace(-6, 6, 601), np.geomspace(6, 1e8, 200), -np.geomspace(6, 1e8, 200)))
+    for wider in np.linspace(-beta, beta, count):
+        for part in (-1.0, -0.5, 0.0, 1.0):
+            s = part * a * min(1.0, math.exp(wider))
+            yield wider + (v + 1) / 2 * (np.log(v + (math.exp(-wider) * (z - s)) ** 2) - np.log(v + z**2))
+
+
+@pytest.mark.parametrize("degrees", [1, 3, 5, 99])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
+@pytest.mark.parametrize("share", [None, 0.1, 0.5, 0.97])
+def test_student_noise_uses_its_epsilon_and_no_more(degrees, epsilon, share):
+    m = SmoothSensitivity(epsilon, degrees, share)
+    worst = max(loss.max() for loss in losses(float(m.factor), m.beta + 4e-11, degrees))
+    assert worst <= epsilon * (1 + 1e-9)
+    assert worst >= epsilon * 0.999
+    assert m.beta <= epsilon / degrees
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(1e-4, 20), st.floats(1e-4, 3), st.sampled_from([1, 3, 7, 99]))
+def test_the_closed_form_of_the_loss_is_its_supremum(a, beta, degrees):
+    closed = student_loss(a, beta, degrees)
+    worst = max(loss.max() for loss in losses(a, beta, degrees, 9))
+    assert worst <= closed * (1 + 1e-9)
+    assert worst >= closed * 0.97 - 1e-4 or a > 6  # the points are few where noise is narrow
+
+
 @pytest.mark.parametrize("degrees", DEGREES)
-def test_both_halves_of_the_budget_are_needed(degrees):
-    m = SmoothSensitivity(1.0, degrees, grid=2.0**-20)
-    # the shift costs its half at z = sqrt(v) ...
-    centre = math.sqrt(degrees) / float(m.factor)
-    edges = np.array([centre - 1e-3, centre + 1e-3])
-    near = smallest_epsilon(cells(m, (0.0, 1.0), edges)[1:2], cells(m, (1e-3, 1.0), edges)[1:2])
-    assert near == pytest.approx(0.5e-3, rel=1e-2)
-    # ... and the width its half in the far tail
-    edges = np.array([-1e9, 1e9])
-    far = smallest_epsilon(cells(m, (0.0, 1.0), edges)[2:], cells(m, (0.0, math.exp(m.beta)), edges)[2:])
-    assert far == pytest.approx(0.5, rel=1e-3)
+def test_mutants_with_a_little_less_noise_or_smoothness_are_caught(degrees):
+    m = SmoothSensitivity(1.0, degrees)
+    for a, beta in ((1.02 * float(m.factor), m.beta), (float(m.factor), 1 / degrees + 0.01)):
+        assert max(loss.max() for loss in losses(a, beta, degrees)) > 1.001
 
 
 def test_a_mutant_that_pays_nothing_for_the_width_is_caught():
@@ -65,9 +88,9 @@ def test_a_mutant_that_pays_nothing_for_the_width_is_caught():
     honest = SmoothSensitivity(1.0, grid=0.25)
     mutant = SmoothSensitivity(1.0, grid=0.25)
     object.__setattr__(mutant, "factor", honest.factor * 2)
-    values = (0.0, 1.0), (math.exp(-honest.beta), math.exp(honest.beta))
+    values = (0.0, 1.0), (-1.0, math.exp(honest.beta))
     edges = np.concatenate((-np.geomspace(0.25, 1e7, 300)[::-1], np.geomspace(0.25, 1e7, 300)))
-    shifted = (0.0, 1.0), (-1.0, math.exp(-honest.beta))
+    shifted = (0.0, 1.0), (-math.exp(-honest.beta), math.exp(-honest.beta))
     for one, two in (values, shifted):
         assert smallest_epsilon(cells(honest, one, edges), cells(honest, two, edges)) <= 1 + 1e-6
     worst = max(
@@ -236,6 +259,57 @@ def test_the_laplace_variant_keeps_its_delta_on_every_pair_of_bounds():
                 worst = max(worst, smallest_delta(p, q, epsilon))
         assert worst <= delta * (1 + 1e-9)
         assert m.privacy.delta(epsilon) <= delta * (1 + 1e-12)
+
+
+def hockey_stick(wider, s, epsilon):
+    """The delta of Laplace noise around 0 and e^wider times as wide around s, by summing exact cell masses.
+
+    Cells end where the ratio of densities crosses e^epsilon, so that no cell holds both signs.
+    """
+    g = math.exp(-wider)
+    crossings = [0.0, s]
+    for sign, other in itertools.product((1, -1), (1, -1)):
+        # wider - sign z + other g (z - s) = epsilon
+        slope = other * g - sign
+        if slope:
+            crossings.append((epsilon - wider + other * g * s) / slope)
+    edges = np.unique(crossings)
+
+    def mass(points, centre, scale):
+        place = (points - centre) / scale
+        upper = np.where(place > 0, np.exp(-np.abs(place)) / 2, 1 - np.exp(-np.abs(place)) / 2)
+        lower = np.where(place < 0, np.exp(-np.abs(place)) / 2, 1 - np.exp(-np.abs(place)) / 2)
+        inner = np.where(place[1:] <= 0, np.diff(lower), -np.diff(upper))
+        return np.concatenate((lower[:1], inner, upper[-1:]))
+
+    return float(np.maximum(mass(edges, 0.0, 1.0) - math.exp(epsilon) * mass(edges, s, 1 / g), 0).sum())
+
+
+@pytest.mark.parametrize("share", [None, 0.1, 0.3, 0.9])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (1.0, 0.01), (4.0, 1e-6), (8.0, 0.2), (0.5, 1e-12)]
+)
+def test_laplace_noise_uses_its_delta_and_no_more(epsilon, delta, share):
+    m = SmoothSensitivity(epsilon, share=share, delta=delta)
+    a, beta = float(m.factor), m.beta + 4e-11
+    worst = max(
+        hockey_stick(wider, part * a * min(1.0, math.exp(wider)), epsilon)
+        for wider in np.append(np.linspace(-beta, beta, 41), -beta)
+        for part in np.linspace(-1, 1, 9)
+    )
+    assert worst <= delta * (1 + 1e-6)
+    # It is used up, unless widening the noise is what binds.
+    assert worst >= 0.999 * delta or beta + a * math.exp(-beta) == pytest.approx(epsilon)
+    if worst >= 0.999 * delta:
+        mutant = 1.01 * beta
+        assert hockey_stick(-mutant, a * math.exp(-mutant), epsilon) > delta
+
+
+def test_laplace_noise_may_change_its_width_faster_than_a_simple_bound_says():
+    """The simple bound: e + beta >= (e^beta - 1) ln(1 / delta), e = epsilon / 2; it allows 0.0382."""
+    m = SmoothSensitivity(1.0, delta=1e-6)
+    assert math.expm1(0.0382) * math.log(1e6) == pytest.approx(0.5 + 0.0382, rel=1e-2)
+    assert m.beta == pytest.approx(0.0530, abs=1e-4) and m.factor == Fraction(1, 2)
 
 
 def test_a_laplace_mutant_with_the_beta_of_student_noise_is_caught():

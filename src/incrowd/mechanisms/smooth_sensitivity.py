@@ -3,25 +3,48 @@
 A function S of the data is a *beta-smooth bound* when S is at least the local sensitivity of f (how far f
 can move to a neighbour) and S changes by a factor of at most e^beta between neighbours.
 
-Theorem (Nissim, Raskhodnikova, Smith 2007; Student noise as in Bun, Steinke 2019). f + (S / a) T with
-Student's T of v >= 1 degrees of freedom is epsilon-differentially private for epsilon = a (v + 1) / (2
-sqrt(v)) + beta v. Proof. The density at y is (a / S) h(a (y - f) / S), h(z) proportional to (1 + z^2 /
-v)^(-(v + 1) / 2). Going to a neighbour, first move f by at most S: the argument moves by at most a, and |d
-ln h / dz| = (v + 1)(|z| / v) / (1 + z^2 / v) is largest at z = sqrt(v), where it is (v + 1) / (2 sqrt(v)).
-Then change S by at most a factor e^beta: with u = z^2 / v, the slope of ln(e^l h(e^l z)) in l is 1 - (v +
-1) u / (1 + u), between -v and 1. Rounding to a fixed grid is post-processing, and is done exactly
-(`incrowd.mechanisms.student`).
+Both theorems below compare f(x) + (S / a) Z with its neighbour. Measure in units of S / a around f(x): then
+Z has density h, and the neighbour's noise is e^l times as wide, |l| <= beta, around a point s with |s| <= a
+min(1, e^l), as f moves by at most the local sensitivities of both, which S and S' bound. At the point z the
+log ratio of the two densities is L = l + ln h(z) - ln h(e^-l (z - s)). All pairs are of this form in both
+directions, and rounding to a fixed grid, which is done exactly (`incrowd.mechanisms.student`,
+`incrowd.mechanisms.rounded_laplace`), is post-processing.
 
-Cauchy noise (v = 1) has no mean; v = 3 has standard deviation sqrt(3) S / a and is the default.
+Theorem (after Nissim, Raskhodnikova, Smith 2007; Student noise as in Bun, Steinke 2019; the exact loss is
+worked out here). With Student's noise of v >= 1 degrees of freedom the release is epsilon-differentially
+private exactly when epsilon is at least the largest of the three numbers
 
-With a delta (Laplace noise; after the same paper, with the constants worked out). f + (S / a) Z with
-Laplace's Z is (a + e, delta)-differentially private when beta <= e and e + beta >= (e^beta - 1) ln(1 /
-delta). Proof. Let S, S' belong to x, x' and b = S / a. First narrow or widen the noise around f(x) from S
-to S', then move f by at most S' (the local sensitivity at x' is at most S'), which is the plain Laplace
-mechanism at a, with no delta. Widening costs ln(S' / S) <= beta <= e. Narrowing by e^-l, l <= beta: the
-ratio of densities at distance y is e^-l exp((e^l - 1) y / b), above e^e only where y / b > (e + l) / (e^l -
-1). That has probability exp(-(e + l) / (e^l - 1)), largest at l = beta, where it is delta at most. So P <=
-e^e (Lap around f(x) with S') + delta <= e^(e + a) P' + delta.
+    sup over z >= 0 of l + ((v + 1) / 2) ln((v + (g z + c)^2) / (v + z^2)),
+
+(l, g, c) = (-beta, e^beta, a), (0, 1, a) and (beta, e^-beta, a e^-beta).
+
+Proof. ln h(z) = -((v + 1) / 2) ln(v + z^2) + constant, so L grows with |w|, w = e^-l (z - s). By symmetry z
+>= 0; then s = -a min(1, e^l) is worst, and w = e^-l z + a for l <= 0, e^-l (z + a) for l >= 0. For l >= 0
+the slope of L in l is 1 - (v + 1) w^2 / (v + w^2), where w falls with l: the slope rises, L is convex in l.
+For l <= 0 it is 1 - (v + 1) w (w - a) / (v + w^2), and w (w - a) / (v + w^2) rises with w >= a (its slope
+has the sign of a w^2 + 2 v w - a v > 0), while w falls with l: convex again. So L is largest at l = -beta, 0
+or beta. Each of the three is largest where g (g z + c) (v + z^2) = z (v + (g z + c)^2), that is g c z^2 + (v
++ c^2 - g^2 v) z - g c v = 0, which has one positive root.
+
+The first number is at least beta v, its limit for large z: no beta above epsilon / v is private. `share` says
+how far beta goes towards that, and a is the largest that epsilon then allows. Cauchy noise (v = 1) has no
+mean; v = 3 has standard deviation sqrt(3) S / a and is the default. Where records are dense S is about
+proportional to 1 / beta, and a share of 0.7 makes S / a least.
+
+Theorem (Laplace noise; the exact delta). With a < epsilon, max(a, beta + a e^-beta) <= epsilon and
+
+    (1 - e^-beta) (exp(-(epsilon - a + beta) / k) + exp(-(epsilon + a + beta) / k)) / 2 <= delta,
+
+k = e^beta - 1, the release is (epsilon, delta)-differentially private.
+
+Proof. Noise that gets wider, l >= 0: L = l - |z| + e^-l |z - s| is largest at z = 0, where it is at most l +
+a e^-l; that is convex in l, so at most max(a, beta + a e^-beta) <= epsilon, and nothing is lost to delta.
+Noise that gets narrower by e^-l, l > 0: let b = e^l |s| <= a and s <= 0 by symmetry. For z >= 0, L = (e^l -
+1) z + b - l, above epsilon from z1 = (epsilon - b + l) / (e^l - 1) on; for z < s, L = (e^l - 1) |z| - b - l,
+above it from |z| = z2 = (epsilon + b + l) / (e^l - 1) on; in between L <= b - l < epsilon. The mass beyond z1
+is exp(-z1) / 2 here and exp(-e^l z1 - b) / 2 = exp(-epsilon - l - z1) / 2 there, so that z1 adds (1 - e^-l)
+exp(-z1) / 2 to delta, and z2 likewise. Their sum grows with b (it is a cosh) and with l (z1 and z2 fall with
+l, as e^l - 1 <= l e^l), so it is largest at b = a, l = beta.
 
 Order statistics (same paper, section 3.1). Let x_1 <= ... <= x_n be clamped to [low, high], with x_i = low
 below 1 and high above n, and the number n be public (records are replaced, not added). The statistic x_m
@@ -35,6 +58,7 @@ search takes n log n steps. S is computed in floats with a relative error below 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -52,8 +76,8 @@ from incrowd.mechanisms.parameters import (
     confidence_level,
     exact,
     float_above,
+    float_below,
     positive,
-    root_below,
     whole,
 )
 from incrowd.mechanisms.records import read_column
@@ -63,6 +87,7 @@ from incrowd.noise import Source
 from incrowd.privacy import Guarantee, approximate
 
 ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
+MOST_BETA, MOST_FACTOR = 50.0, 1e6  # enough for every epsilon of use, and floats do not overflow
 
 
 @dataclass(frozen=True, init=False)
@@ -70,13 +95,16 @@ class SmoothSensitivity(Mechanism):
     """Releases a number with noise of width (smooth bound) / a, on a grid.
 
     The noise is Student's, for pure epsilon; with `delta` it is Laplace's, which has lighter tails but asks
-    for a smoother (smaller) beta. `share` of epsilon pays for the smooth bound, the rest for the number. Give
-    the bound together with the value: `release((value, bound))`, where the bound is `beta`-smooth for the
-    function.
+    for a smoother (smaller) beta. `share` says how epsilon is divided: Student noise takes beta = share *
+    epsilon / degrees (share 0.7 unless given), Laplace noise a = (1 - share) epsilon (0.5), and the other of
+    the two is the largest that the theorems allow. Give the bound together with the value: `release((value,
+    bound))`, where the bound is `beta`-smooth for the function.
 
     >>> m = SmoothSensitivity(epsilon=1.0)
     >>> round(m.beta, 4), round(float(m.factor), 4)
-    (0.1667, 0.433)
+    (0.2333, 0.5969)
+    >>> round(SmoothSensitivity(epsilon=1.0, delta=1e-6).beta, 4)
+    0.053
     >>> ages = list(range(18, 90)) * 20
     >>> centre, bound = order_statistic(ages, 720, low=0, high=120, beta=m.beta)
     >>> centre, bound < 2
@@ -94,7 +122,7 @@ class SmoothSensitivity(Mechanism):
         self,
         epsilon: Number,
         degrees: int = 3,
-        share: Number = Fraction(1, 2),
+        share: Number | None = None,
         grid: Number | Grid = Fraction(1, 2**20),
         *,
         delta: Number | None = None,
@@ -103,19 +131,26 @@ class SmoothSensitivity(Mechanism):
         freedom = whole(degrees, "degrees")
         if freedom % 2 == 0 or freedom > 99:
             raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {degrees}.")
-        part = exact(share, "share")
+        part = Fraction(7, 10) if delta is None else Fraction(1, 2)
+        if share is not None:
+            part = exact(share, "share")
         if not 0 < part < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
         slack = Fraction(0) if delta is None else amount(delta, "delta")
         if slack > Fraction(1, 4):
             raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {delta}.")
-        beta = (_laplace_beta(total * part, slack) if slack else total * part / freedom) - ERROR
-        if beta <= 0:
+        if slack:
+            factor = total * (1 - part)
+            smooth = Fraction(_largest(lambda b: _laplace_fits(float(factor), b, total, slack), MOST_BETA))
+        else:
+            smooth = min(total * part / freedom, Fraction(MOST_BETA))
+            speed, most = float_above(smooth), float_below(total)
+            factor = Fraction(
+                _largest(lambda a: student_loss(a, speed, freedom) * (1 + 1e-12) <= most, MOST_FACTOR)
+            )
+        beta = smooth - ERROR
+        if beta <= 0 or factor <= 0:
             raise InvalidInput(f"An epsilon of {epsilon} is too small for smooth sensitivity here.")
-        # a (v + 1) / (2 sqrt(v)) = (1 - share) epsilon, with sqrt(v) rounded down
-        factor = total * (1 - part)
-        if not slack:
-            factor *= 2 * root_below(Fraction(freedom)) / (freedom + 1)
         for name, value in (
             ("exact_epsilon", total),
             ("exact_delta", slack),
@@ -186,15 +221,60 @@ class SmoothSensitivity(Mechanism):
         return exact(centre, "the value", True), positive(value[1], "the smooth bound", True) / self.factor
 
 
-def _laplace_beta(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest beta, rounded down, with epsilon + beta >= (e^beta - 1) ln(1 / delta)."""
-    spend, depth = float(epsilon) * (1 - 1e-14), -math.log(float(delta)) * (1 + 1e-14)
-    low, high = 0.0, spend
-    for _ in range(200):
+def student_loss(a: float, beta: float, degrees: int) -> float:
+    """The exact epsilon of Student noise, up to a relative 1e-13.
+
+    >>> round(student_loss(0.433, 1 / 6, 3), 4), round(student_loss(0.725, 1 / 6, 3), 4)
+    (0.7331, 1.0)
+    """
+    return max(
+        _largest_ratio(-beta, beta, a, degrees),
+        _largest_ratio(0.0, 0.0, a, degrees),
+        _largest_ratio(beta, -beta, a * math.exp(-beta), degrees),
+    )
+
+
+def _largest_ratio(shift: float, log_g: float, c: float, v: int) -> float:
+    """The sup over z >= 0 of shift + ((v + 1) / 2) ln((v + (g z + c)^2) / (v + z^2)), in closed form."""
+    g, more = math.exp(log_g), math.expm1(log_g)
+    middle = c**2 - v * more * (g + 1)
+    root = math.sqrt(middle**2 + 4 * g**2 * c**2 * v)
+    # The positive root of g c z^2 + middle z - g c v, without cancellation.
+    z = 2 * g * c * v / (middle + root) if middle > 0 else (root - middle) / (2 * g * c)
+    # (g z + c)^2 - z^2 as a product, so that a small loss is computed to full precision.
+    gain = (more * z + c) * ((g + 1) * z + c) / (v + z**2)
+    return shift + (v + 1) / 2 * math.log1p(gain)
+
+
+def laplace_delta(a: float, beta: float, epsilon: float) -> float:
+    """The exact delta of Laplace noise that gets narrower by up to e^-beta, up to a relative 1e-12.
+
+    >>> round(laplace_delta(0.5, 0.053, 1.0) * 1e6, 2)
+    1.0
+    """
+    k = math.expm1(beta)
+    tails = math.exp(-(epsilon - a + beta) / k) + math.exp(-(epsilon + a + beta) / k)
+    return -math.expm1(-beta) * tails / 2
+
+
+def _laplace_fits(a: float, beta: float, epsilon: Fraction, delta: Fraction) -> bool:
+    """Whether the two conditions of the theorem hold, with a margin far above the errors of the floats."""
+    budget, slack = float_below(epsilon), float_below(delta)
+    wider = max(a, beta + a * math.exp(-beta)) * (1 + 1e-14)
+    return wider <= budget and laplace_delta(a * (1 + 1e-15), beta, budget) * (1 + 1e-10) <= slack
+
+
+def _largest(fits: Callable[[float], bool], most: float) -> float:
+    """About the largest positive float up to `most` that fits, by bisection; one that fits, or 0."""
+    low, high = 0.0, most
+    if fits(most):
+        return most
+    for _ in range(1200):  # more than floats have exponents
         middle = (low + high) / 2
-        fits = (spend + middle) * (1 - 1e-14) >= math.expm1(min(middle, 700.0)) * depth * (1 + 1e-14)
-        low, high = (middle, high) if fits else (low, middle)
-    return Fraction(low)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def order_statistic(
