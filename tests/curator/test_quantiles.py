@@ -16,9 +16,9 @@ from incrowd.curator import quantiles
 Joint = dict[tuple[int, int, int], float]
 
 
-def softmax(edges: np.ndarray, target: int, rate: Fraction) -> np.ndarray:
-    scores = -np.maximum(0, np.maximum(edges[:-1] - target, target - edges[1:])) * float(rate)
-    weights = np.exp(scores - scores.max())
+def softmax(edges: np.ndarray, target: float, rate: Fraction) -> np.ndarray:
+    logs = scores(edges, target, rate)
+    weights = np.exp(logs - logs.max())
     return weights / weights.sum()
 
 
@@ -26,12 +26,14 @@ def joint(cells: list[int], rank: float, epsilon: Fraction, reach: int, row: int
     """The exact law of (point, low, high) for one rank, from the documented mechanism."""
     edges = np.concatenate(([0], np.cumsum(cells)))
     count = len(cells)
-    rate = epsilon / 2 / (2 * (reach + 1))
-    miss = math.log(count * 3 / (1 - confidence)) / float(rate)
-    slack = math.ceil(miss + miss) + row + 1
+    rate = epsilon / 2 / (2 * reach)
     share = Fraction(rank).limit_denominator(10**6)
+    faster = rate / (max(share, 1 - share) if 0 < share < 1 else Fraction(1, 2))
+    slack = (
+        math.ceil(math.log(count * 3 / (1 - confidence)) * (1 / float(rate) + 1 / float(faster))) + row + 1
+    )
     law: Joint = {}
-    points = softmax(edges, int(edges[-1]) * share.numerator // share.denominator, rate)
+    points = softmax(edges, float(int(edges[-1]) * share), faster)
     for cell, chance in enumerate(points):
         below = np.append(edges[: cell + 1], edges[cell])
         above = np.append(edges[cell + 1], edges[cell + 1 :]) - edges[cell + 1]
@@ -61,6 +63,65 @@ def test_the_whole_release_stays_within_epsilon_on_neighbours(
     other = joint(neighbour, rank, epsilon, reach, 1, 0.9)
     worst = max(abs(math.log(one[key] / other[key])) for key in one)
     assert worst <= float(epsilon) * (1 + 1e-9)
+
+
+def ranged(one: np.ndarray, other: np.ndarray) -> float:
+    """How far the log ratios of two laws are apart, from their logarithms: what bounded range bounds."""
+    return float((one - other).max() - (one - other).min())
+
+
+def scores(edges: np.ndarray, target: float, rate: Fraction) -> np.ndarray:
+    return -np.maximum(0, np.maximum(edges[:-1] - target, target - edges[1:])) * float(rate)
+
+
+def law_of_point(cells: list[int], rank: float, epsilon: Fraction, reach: int) -> np.ndarray:
+    """The logarithms of the law of one point, as released, up to a constant."""
+    edges = np.concatenate(([0], np.cumsum(cells)))
+    share = Fraction(rank).limit_denominator(10**6)
+    spread = max(share, 1 - share) if 0 < share < 1 else Fraction(1, 2)
+    return scores(edges, float(int(edges[-1]) * share), epsilon / (2 * reach * spread))
+
+
+RANKS = [0.0, 0.1, 0.5, 0.75, 0.99, 1.0]
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_a_point_uses_its_epsilon_and_no_more(rank: float) -> None:
+    """Over all histograms of three cells and all ways to add weight of up to 3 or to replace it."""
+    epsilon, reach, worst, replaced = Fraction(1), 3, 0.0, 0.0
+    added = [more for more in itertools.product(range(4), repeat=3) if sum(more) <= reach]
+    for cells in itertools.product((0, 1, 2_000), repeat=3):
+        plain = law_of_point(list(cells), rank, epsilon, reach)
+        laws = [np.add(cells, more).tolist() for more in added]
+        worst = max(worst, *(ranged(plain, law_of_point(more, rank, epsilon, reach)) for more in laws))
+        twice = [law_of_point(more, rank, epsilon, 2 * reach) for more in laws]
+        replaced = max(replaced, *(ranged(one, two) for one, two in itertools.combinations(twice[::3], 2)))
+    assert 0.999 <= worst <= 1 + 1e-9
+    assert replaced <= 1 + 1e-9
+
+
+def test_a_mutant_that_rounds_the_target_is_caught_in_many_groups() -> None:
+    """The bug: with k = 1/2 a target in whole steps moves a step too far in each group of a unit."""
+    epsilon, groups = Fraction(1), 4
+
+    def rounded(cells: list[int]) -> np.ndarray:
+        edges = np.concatenate(([0], np.cumsum(cells)))
+        return scores(edges, int(edges[-1]) // 2, epsilon / groups)
+
+    def exact(cells: list[int]) -> np.ndarray:
+        return law_of_point(cells, 0.5, epsilon, groups)
+
+    pairs = [
+        (list(cells), place) for cells in itertools.product((0, 1, 2, 3), repeat=3) for place in range(3)
+    ]
+    spent = [
+        groups
+        * max(
+            ranged(law(cells), law([c + (i == place) for i, c in enumerate(cells)])) for cells, place in pairs
+        )
+        for law in (rounded, exact)
+    ]
+    assert spent[0] > 1.2 and spent[1] <= 1 + 1e-9
 
 
 def test_a_unit_spread_over_two_groups_still_costs_epsilon_once() -> None:
@@ -130,7 +191,8 @@ def test_a_heavy_tie_is_found_by_every_rank_inside_it() -> None:
     assert found.points == (2,) * 5
 
 
-def test_weights_beyond_the_integers_saturate_instead_of_wrapping() -> None:
-    cells = np.full(8, 2**61, dtype=np.int64)
-    found = quantiles.release(cells, (0.5,), Fraction(1), 2**31, 2**30, 0.95)
-    assert 0 <= found.lows[0] <= found.points[0] <= found.highs[0] < 8
+def test_weights_beyond_the_integers_are_added_up_exactly() -> None:
+    cells = np.full(9, 2**61, dtype=np.int64)
+    found = quantiles.release(cells, (0.1, 0.5, 0.9), Fraction(1), 2**31, 2**30, 0.95)
+    assert found.points == (0, 4, 8)
+    assert 0 <= found.lows[1] <= found.points[1] <= found.highs[1] < 9
