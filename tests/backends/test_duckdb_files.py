@@ -143,3 +143,45 @@ def test_ids_are_read_exactly_or_as_nobodys(
 def test_ids_that_could_be_merged_are_refused(column: pa.Array, declared: str) -> None:
     with pytest.raises(CatalogError, match="identifies units"):
         DuckDB(catalog({"frame": "t"}, {"id": declared}, "id"), {"t": pa.table({"id": column})})
+
+
+def test_a_file_that_is_matched_twice_is_read_once(tmp_path: Path) -> None:
+    """Where each row is a unit, one that is read twice moves a count by two."""
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "data/a.parquet")
+    (tmp_path / "data/b.parquet").symlink_to(tmp_path / "data/a.parquet")
+    (tmp_path / "data/c.parquet").hardlink_to(tmp_path / "data/a.parquet")
+    patterns = [str(tmp_path / "data/*.parquet"), str(tmp_path / "*/a.parquet")]
+    assert rows(DuckDB(catalog({"parquet": patterns}, {"x": "integer"}))) == [(1,)]
+
+
+def test_copies_are_no_files_of_a_table(tmp_path: Path) -> None:
+    from incrowd.catalog import load
+
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "curator.yaml").write_text(
+        "sources: {s: {csv: '**/*[!l]'}}\ntables: {t: {unit: row, columns: {x: {type: integer}}}}\n"
+        "budget: {epsilon: 1}\n"
+    )
+    for _ in range(2):
+        assert rows(DuckDB(load(tmp_path / "curator.yaml"))) == [(1,)]
+    assert list((tmp_path / "curator.copies").iterdir())
+
+
+def test_columns_of_python_objects_are_text_whatever_they_hold() -> None:
+    import datetime as dt
+
+    import pandas as pd
+
+    facts = catalog({"frame": "t"}, {"x": "text"})
+    for values in (["a", None], [None, None]):
+        frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
+        assert rows(DuckDB(facts, {"t": frame}))[-1] == (None,)
+    for hostile in (dt.date(2020, 1, 1), 5, b"\xff", ["secret"]):
+        frame = pd.DataFrame({"x": pd.Series(["a", hostile], dtype=object)})
+        with pytest.raises(CatalogError, match="Python objects") as caught:
+            DuckDB(facts, {"t": frame})
+        assert caught.value.__context__ is None and "secret" not in str(caught.value)
+    twice = pd.DataFrame([["a", "b"]], columns=["x", "x"], dtype=object)
+    with pytest.raises(CatalogError, match="one name in SQL"):
+        DuckDB(facts, {"t": twice})

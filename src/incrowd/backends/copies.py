@@ -19,7 +19,7 @@ from pathlib import Path
 
 _FORMAT = "1"
 """Raised when copies made by an older version must not be used any more."""
-_SUFFIX = ".parquet"
+_SUFFIX = ".copy"
 
 
 def identity(path: str | Path) -> str:

@@ -76,6 +76,8 @@ class DuckDB:
                 failure = type(error).__name__
             if failure:
                 raise CatalogError(f"tables.{name}: the rows cannot be read ({failure}).")
+            if self._files_now(name) != now:
+                raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
             self._seen[name] = now
 
     def _files_now(self, name: str) -> tuple[str, ...]:
@@ -211,10 +213,16 @@ class DuckDB:
         """Refuse a statement that may name a table whose files are not those that were looked at."""
         folded = fold(sql)
         for name in self._catalog.tables:
-            if fold(name) in folded and self._files_now(name) != self._seen[name]:
+            if fold(name) in folded and not self._at_rest(name):
                 raise BackendError(
                     "The files of the tables changed while the question ran; ask again when they are at rest."
                 )
+
+    def _at_rest(self, name: str) -> bool:
+        try:
+            return self._files_now(name) == self._seen[name]
+        except (CatalogError, OSError):
+            return False
 
     def _read_once(self, sql: str) -> str:
         tree = sqlglot.parse_one(sql, read=DIALECT)

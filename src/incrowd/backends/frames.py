@@ -36,12 +36,13 @@ def arrow_table(frame: Any, name: str) -> pa.Table:
 
 def _from_pandas(frame: Any, name: str) -> pa.Table:
     """Columns of Python objects are text. Arrow would choose their type by looking at the values."""
-    columns = {}
+    names, columns = [], []
     for label, values in frame.items():
         schema = pa.string() if values.dtype == object else None
         failed = False
         try:
-            columns[str(label)] = pa.array(values, schema, from_pandas=True)
+            columns.append(pa.array(values, schema, from_pandas=True))
+            names.append(str(label))
         except (pa.ArrowException, TypeError, ValueError):
             failed = True
         if failed:
@@ -49,7 +50,7 @@ def _from_pandas(frame: Any, name: str) -> pa.Table:
                 f"tables.{name}.columns.{label}: the frame holds Python objects that are not text; give the "
                 "column a type, as with pandas.to_datetime, pandas.to_numeric or astype."
             )
-    return pa.table(columns)
+    return pa.table(columns, names=names)
 
 
 def frame_types(frame: Any, name: str) -> dict[str, str]:

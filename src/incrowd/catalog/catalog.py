@@ -225,13 +225,19 @@ class Catalog(Declaration):
         return tuple(str(self.root / each / part) for each in roots for part in path)
 
     def files(self, table: str) -> tuple[str, ...]:
-        """The files of a table that exist, sorted; CatalogError where a path leads nowhere."""
-        found: set[str] = set()
+        """The files of a table that exist, sorted; CatalogError where a path leads nowhere.
+
+        A file that several patterns or links lead to is there once: its rows are not to count twice.
+        """
+        found: dict[tuple[int, int], str] = {}
         for pattern in self.patterns(table):
             matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (patterns may be absolute)
-            matches = [pattern] if Path(pattern).is_file() else matches
-            if not matches:
+            matches = [pattern] if Path(pattern).is_file() else sorted(matches)
+            places = [each for each in map(Path, matches) if each.is_file() and each.parent != self.copies]
+            if not places:
                 name = self.tables[table].source or next(iter(self.sources))
                 raise CatalogError(f"sources.{name}: no file at {pattern}, which table {table} needs.")
-            found.update(matches)
-        return tuple(sorted(found))
+            for place in places:
+                held = place.stat()
+                found.setdefault((held.st_dev, held.st_ino), str(place))
+        return tuple(sorted(found.values()))
