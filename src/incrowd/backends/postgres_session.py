@@ -1,0 +1,47 @@
+"""The settings under which PostgreSQL runs a statement: the same for every role, database and URL.
+
+Settings may be given to a role or a database (ALTER ROLE ... SET), and some change what SQL means or when it
+raises: `transform_null_equals` makes x = NULL true, `gin_fuzzy_search_limit` drops rows at random,
+`row_security` = off raises where a policy applies. So each transaction first puts back every setting that a
+role may change to what PostgreSQL is built with, except those that decide only how fast a statement runs.
+It holds for one transaction: behind a pooler the next one may be on another connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+SPEED = (
+    "enable_.*|.*_cost|.*parallel.*|geqo.*|jit.*|.*_collapse_limit|.*io_concurrency|.*work_mem|temp_buffers|"
+    "hash_mem_multiplier|effective_cache_size|cursor_tuple_fraction|plan_cache_mode|constraint_exclusion|"
+    "default_statistics_target|recursive_worktable_factor|vacuum_.*|tcp_.*|log_.*|trace_.*|debug_.*|"
+    "application_name|client_min_messages|local_preload_libraries|synchronous_commit"
+)
+"""Names of settings that change no result: the owner may tune them."""
+FIXED = {
+    # Tables are named with their schemas. Else whoever may create an operator could put it in place of ours.
+    "search_path": "pg_catalog, pg_temp",
+    # In any other encoding there is text that cannot be sent, and an error where a row holds it.
+    "client_encoding": "UTF8",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    # Statements here are long and their costs overestimated: compiling them takes longer than it saves.
+    "jit": "off",
+}
+_RESET = """
+SELECT set_config(name, boot_val, true) FROM pg_catalog.pg_settings
+WHERE context = 'user' AND setting IS DISTINCT FROM boot_val AND boot_val IS NOT NULL
+  AND name !~ %(speed)s AND NOT name = ANY(%(fixed)s)
+  AND name NOT IN ('transaction_isolation', 'transaction_read_only', 'transaction_deferrable')
+"""
+
+
+def settle(connection: psycopg.Connection[Any], seconds: int) -> None:
+    """Fix the settings of the transaction that begins here; its statements may take `seconds` each."""
+    own = {**FIXED, "statement_timeout": str(seconds * 1000)}
+    # The path first: the names of the next statement would be looked up by the role's own.
+    for name, value in own.items():
+        connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+    connection.execute(_RESET, {"speed": f"^({SPEED})$", "fixed": list(own)})
