@@ -131,6 +131,25 @@ def test_ids_are_read_exactly_or_as_nobodys(
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.parametrize("kind", [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int8(), pa.int16()])
+def test_integers_of_every_width_are_integers(kind: pa.DataType) -> None:
+    frame = pa.table({"x": pa.array([1, 2], kind)})
+    assert rows(DuckDB(catalog({"frame": "t"}, {"x": "integer"}), {"t": frame})) == [(1,), (2,)]
+
+
+def test_categories_are_read_by_their_values() -> None:
+    import polars as pl
+
+    facts = catalog({"frame": "t"}, {"x": "text"})
+    for frame in (
+        pl.DataFrame({"x": ["a", "b"]}, schema={"x": pl.Categorical}),
+        pl.DataFrame({"x": ["a", "b"]}, schema={"x": pl.Enum(["a", "b", "c"])}),
+        pa.table({"x": pa.array(["a", "b"]).dictionary_encode()}),
+        pa.table({"x": pa.array(["a", "b"], pa.large_string()).dictionary_encode()}),
+    ):
+        assert rows(DuckDB(facts, {"t": frame})) == [("a",), ("b",)]
+
+
 @pytest.mark.parametrize(
     ("column", "declared"),
     [

@@ -91,7 +91,8 @@ def readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column in a type at whose values the engine does not raise."""
     kind = column.type
     if pa.types.is_dictionary(kind) and not pa.types.is_string(kind.value_type):
-        return readable(column.cast(kind.value_type))
+        plain = [chunk.dictionary_decode() for chunk in column.chunks]
+        return readable(pa.chunked_array(plain, kind.value_type))
     if pa.types.is_timestamp(kind) and kind.unit in _MICROSECONDS:
         return in_microseconds(column)
     return column
