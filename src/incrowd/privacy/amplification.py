@@ -10,33 +10,27 @@ one record of its input is *replaced*, and run it on m of n records, every subse
 replacing one of the n is (ln(1 + (m/n)(e^epsilon - 1)), (m/n) delta(epsilon))-DP, for every epsilon. M may
 be a whole plan run on the one sample. Tight: some M attains it at every epsilon.
 
-Shuffling (Feldman, McMillan, Talwar 2022, Theorem 3.1). n people each send the output of an epsilon0-DP local
-randomiser; a trusted shuffler permutes the reports uniformly. For delta in (0, 1] and epsilon0 <= ln(n / (16
-ln(4/delta))) replacing one person's value is (epsilon, delta)-DP with
-
-    epsilon = ln(1 + (e^epsilon0 - 1)/(e^epsilon0 + 1) (8 sqrt(e^epsilon0 ln(4/delta) / n) + 8 e^epsilon0 /
-    n)).
-
-(The paper asks for ln(2/delta) in the condition; the stricter one is that of its authors' own program.) The
-randomiser may be chosen from earlier reports, as long as it is epsilon0-DP each time and does not know who is
-asked. Pure guarantees only: a delta of the local randomiser would count n times.
+Shuffling (Feldman, McMillan, Talwar 2022). n people each send the output of an epsilon0-DP local randomiser;
+a trusted shuffler permutes the reports uniformly. The figure is computed from the pair behind the theorem
+(see `shuffling`), which is five times below the paper's closed formula. The randomiser may be chosen from
+earlier reports, as long as it is epsilon0-DP each time and does not know who is asked. Pure guarantees only:
+a delta of the local randomiser would count n times.
 """
 
 from __future__ import annotations
 
 import math
-from decimal import Decimal
 from fractions import Fraction
 
 from incrowd.errors import InvalidInput
-from incrowd.privacy.amounts import Real, precisely, read, read_count, read_probability
+from incrowd.privacy import conversions, events, shuffling
+from incrowd.privacy.amounts import Real, read, read_count, read_probability
 from incrowd.privacy.guarantee import Guarantee, approximate, poisson, pure
 
 __all__ = ["poisson", "shuffled", "without_replacement"]
 
-_MOST_EPSILON = 10000
-# Beyond these the formula for shuffling would cancel more digits than `precisely` makes up for.
-_LEAST_EPSILON, _MOST_REPORTS = Fraction(1, 10**9), 10**18
+# Local epsilons for which shuffling is worked out; others it leaves as they are.
+_LEAST_EPSILON, _MOST_LOCAL, _LEAST_DELTA = Fraction(1, 10**6), 100, Fraction(1, 10**200)
 
 
 def without_replacement(guarantee: Guarantee, sample: int, population: int, delta: Real = 0.0) -> Guarantee:
@@ -65,18 +59,21 @@ def without_replacement(guarantee: Guarantee, sample: int, population: int, delt
             if slack == 0
             else "This guarantee has no epsilon at so small a delta: give a larger delta=."
         )
-    return approximate(_amplified(read(inner, "epsilon"), rate), slack)
+    return approximate(conversions.amplified(read(inner, "epsilon"), rate), slack)
 
 
 def shuffled(guarantee: Guarantee, reports: int, delta: Real) -> Guarantee:
     """What a pure local guarantee becomes when `reports` people's reports are shuffled.
 
-    Condition: epsilon0 <= ln(reports / (16 ln(4 / delta))); where the theorem gives no less than epsilon0,
-    the result is the pure epsilon0, which shuffling cannot weaken.
+    It holds when one person's value is replaced. Two-way randomized response hides better than other
+    randomisers of its epsilon. Where shuffling helps by less than a hundredth, the result is the pure
+    epsilon0, which it cannot weaken.
 
-    >>> from incrowd.privacy import pure
+    >>> from incrowd.privacy import pure, randomized_response
     >>> round(shuffled(pure(1.0), 1_000_000, 1e-6).epsilon(1e-6), 5)
-    0.0235
+    0.00434
+    >>> round(shuffled(randomized_response(1.0), 1_000_000, 1e-6).epsilon(1e-6), 5)
+    0.00351
     """
     count, slack = read_count(reports, "reports", 1), read_probability(delta, "delta")
     if slack == 0:
@@ -87,35 +84,10 @@ def shuffled(guarantee: Guarantee, reports: int, delta: Real) -> Guarantee:
             "Shuffling is accounted for local reports with a pure epsilon, such as randomized response."
         )
     epsilon0 = read(local, "epsilon")
-    if epsilon0 < _LEAST_EPSILON:
+    if not _LEAST_DELTA < slack < 1 or not _LEAST_EPSILON <= epsilon0 <= _MOST_LOCAL:
         return pure(epsilon0)
-    if epsilon0 > _MOST_EPSILON or _least_reports(epsilon0, slack) > count:
-        raise InvalidInput(
-            f"Shuffling {count:,} reports of epsilon {local:g} is not shown to help at this delta: it takes "
-            "an epsilon of at most ln(reports / (16 ln(4 / delta))), so shuffle more, or use a smaller "
-            "epsilon or a larger delta."
-        )
-
-    def bound(e0: Decimal, n: Decimal, d: Decimal) -> Decimal:
-        grown = e0.exp()
-        spread = 8 * (grown * (4 / d).ln() / n).sqrt() + 8 * grown / n
-        return (1 + (grown - 1) / (grown + 1) * spread).ln()
-
-    # Fewer reports than there are is a weaker statement, and so true.
-    found = precisely(bound, epsilon0, Fraction(min(count, _MOST_REPORTS)), slack)
-    return pure(epsilon0) if found >= epsilon0 else approximate(found, slack)
-
-
-def _least_reports(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """16 e^epsilon ln(4 / delta), rounded up."""
-    return precisely(lambda e, d: 16 * e.exp() * (4 / d).ln(), epsilon, delta)
-
-
-def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
-    """ln(1 + rate (e^epsilon - 1)), rounded up; never above epsilon."""
-    if rate == 1 or epsilon == 0 or epsilon > _MOST_EPSILON:
-        return epsilon
-    if rate * epsilon < Fraction(1, 10**18):
-        # The formula would cancel too many digits, but ln(1 + x) <= x and e^epsilon - 1 <= epsilon e^epsilon.
-        return min(epsilon, precisely(lambda e, q: q * e * e.exp(), epsilon, rate))
-    return min(epsilon, precisely(lambda e, q: (1 + q * (e.exp() - 1)).ln(), epsilon, rate))
+    top = local * (1 + 1e-15)
+    coin = guarantee.events == ((events.RandomizedResponse(epsilon0, 2), 1),)
+    share = 2 / (1 + math.exp(top)) if coin else math.exp(-top)
+    found = shuffling.least_epsilon(top, share, count, float(slack) * (1 - 2.0**-50))
+    return pure(epsilon0) if found > 0.99 * local else approximate(found, slack)

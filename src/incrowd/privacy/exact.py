@@ -84,13 +84,15 @@ def _least_epsilon(p: Floats, q: Floats, delta: float) -> float:
     if delta >= sure:
         delta -= sure
     p, q = p[q > 0], q[q > 0]
-    ratio = p / q
+    with np.errstate(over="ignore"):
+        ratio = p / q
     if delta == 0:
         return max(0.0, math.log(float(ratio.max()))) if len(ratio) else 0.0
     order = np.argsort(-ratio)
     heads, tails = np.cumsum(p[order]), np.cumsum(q[order])
     # Between two ratios the set is fixed: y = (sum p - delta) / sum q where it falls in that range.
-    level = float(((heads - delta) / tails).max(initial=0.0))
+    with np.errstate(over="ignore"):
+        level = float(((heads - delta) / tails).max(initial=0.0))
     return max(0.0, math.log(level)) if level > 0 else 0.0
 
 
