@@ -90,9 +90,16 @@ def sound(table: pa.Table, name: str, wanted: Collection[str] | None) -> pa.Tabl
 def readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column in a type at whose values the engine does not raise."""
     kind = column.type
-    if pa.types.is_dictionary(kind) and not pa.types.is_string(kind.value_type):
-        plain = [chunk.dictionary_decode() for chunk in column.chunks]
-        return readable(pa.chunked_array(plain, kind.value_type))
+    if pa.types.is_dictionary(kind):
+        held = kind.value_type
+        if not (pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held)):
+            return readable(pa.chunked_array([each.dictionary_decode() for each in column.chunks], held))
+        # Arrow cannot yet look up views of text.
+        texts = [
+            pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(pa.large_string()))
+            for each in column.chunks
+        ]
+        return pa.chunked_array(texts, pa.dictionary(kind.index_type, pa.large_string()))
     if pa.types.is_timestamp(kind) and kind.unit in _MICROSECONDS:
         return in_microseconds(column)
     return column

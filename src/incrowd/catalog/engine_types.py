@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 
-_INTEGER = r"(u?(tiny|small|big|huge)?int|u?integer|bignum|u?int(8|16|32|64|128)|int[248]|long|short|byte|(big|small)?serial)"
+_INTEGER = (
+    r"(u?(tiny|small|big|huge)?int|u?integer|bignum"
+    r"|u?int(8|16|32|64|128)|int[248]|long|short|byte|(big|small)?serial)"
+)
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("boolean", r"bool(ean)?(\[pyarrow\])?|logical"),
     ("integer", _INTEGER),
