@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms import PartitionSelection, StableHistogram
+from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection, StableHistogram
+from incrowd.privacy import threshold
 
 from .checks import FAILURE, smallest_delta, surprise
 
@@ -107,18 +109,109 @@ def test_one_key_of_a_stable_histogram_is_epsilon_delta_private(epsilon, delta, 
 
 def test_the_threshold_is_the_least_that_is_private():
     for epsilon, delta, groups in ((1.0, 1e-6, 1), (0.3, 1e-3, 4), (5.0, 0.2, 1), (2.0, 0.9, 3)):
-        m = StableHistogram(epsilon, delta, groups)
+        m = StableHistogram(epsilon, delta, groups, noise="laplace")
         y = np.arange(m.threshold, m.threshold + 2000)
         alone = m.noise.pmf(y, 1).sum()
         assert groups * alone <= delta
         assert m.threshold == 1 or groups * (alone + m.noise.pmf(m.threshold - 1, 1)) > delta * (1 - 1e-9)
 
 
-def test_new_keys_together_stay_within_delta():
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_new_keys_together_stay_within_delta(noise):
     """A unit alone in three keys: some key shows with probability at most delta."""
-    m = StableHistogram(1.0, 1e-3, groups=3)
+    m = StableHistogram(1.0, 1e-3, groups=3, noise=noise)
     shown = m.noise.pmf(np.arange(m.threshold, 4000), 1).sum()
-    assert 1 - (1 - shown) ** 3 <= 1e-3
+    assert 1 - (1 - shown) ** 3 <= m.key_delta <= Fraction(1, 1000)
+
+
+SETTINGS = [(1.0, 1e-6, 100), (0.3, 1e-3, 4), (4.0, 1e-9, 30), (8.0, 0.2, 1), (0.01, 1e-5, 2), (1.0, 0.9, 5)]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize(("epsilon", "delta", "groups"), SETTINGS)
+def test_gaussian_noise_on_many_keys_keeps_epsilon_and_delta(epsilon, delta, groups, relation):
+    """Every split of a unit's keys into those that others have and those that she alone has.
+
+    For j new keys the two laws are a Gaussian pair of mu sqrt((keys - j) / keys), as the noise itself states
+    it, beside the event that a new key is shown, whose chance is summed from the exact mass function.
+    """
+    m = StableHistogram(epsilon, delta, groups, relation, noise="gaussian")
+    keys = groups if relation == "add-remove" else 2 * groups
+    assert m.sensitivity == keys and m.noise.sensitivity**2 >= keys
+    top = m.threshold + math.ceil(12 * m.noise.scale) + 2
+    shown = m.noise.pmf(np.arange(m.threshold, top), 1).sum()
+    assert keys * shown <= m.key_delta
+    # Not needlessly high: one lower and the keys' part of delta is exceeded.
+    lower = shown + m.noise.pmf(m.threshold - 1, 1)
+    assert m.threshold == 2 or keys * lower > float(m.key_delta) * (1 - 1e-3)
+
+    def delta_of(mu):
+        return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+
+    for new in {0, min(1, keys - 1), keys // 2, keys - 1}:
+        mu = m.noise.mu * math.sqrt((keys - new) / keys)
+        event = 1 - (1 - shown) ** new
+        assert event + (1 - event) * delta_of(mu) <= delta * (1 + 1e-9)
+    assert m.privacy.delta(epsilon) <= delta * (1 + 1e-9)
+    assert m.privacy.delta(epsilon) >= delta * 0.6  # a large delta: the two do not simply add up
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (3.0, 1e-3), (0.5, 0.3)])
+def test_two_keys_of_a_unit_together_are_private_by_enumeration(epsilon, delta, noise):
+    """All outcomes of two keys, each shared with others (at every count that matters) or new."""
+    m = StableHistogram(epsilon, delta, groups=2, noise=noise)
+    top = m.threshold + math.ceil(9 * m.scale) + 40
+    laws = {count: law(m, count, top) for count in (0, 1, 2, m.threshold - 1, m.threshold, m.threshold + 4)}
+    worst = 0.0
+    for one, two in itertools.product((0, 1, m.threshold - 1, m.threshold), repeat=2):
+        pair = [laws.setdefault(count, law(m, count, top)) for count in (one, two, one + 1, two + 1)]
+        p, q = np.outer(pair[0], pair[1]), np.outer(pair[2], pair[3])
+        worst = max(worst, smallest_delta(p, q, epsilon))
+    assert worst <= delta * (1 + 1e-6)
+    assert worst >= 0.3 * delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "groups"), SETTINGS)
+def test_the_noise_with_the_lower_threshold_is_taken(epsilon, delta, groups):
+    best, *both = (
+        StableHistogram(epsilon, delta, groups, noise=noise).threshold
+        for noise in (None, "laplace", "gaussian")
+    )
+    assert best == min(both)
+
+
+def test_many_keys_cost_their_root_and_not_their_number():
+    """100 keys at epsilon 1 and delta 1e-6: the noise falls from 141 to 44, the threshold to a seventh."""
+    laplace, gaussian = (StableHistogram(1.0, 1e-6, 100, noise=noise) for noise in ("laplace", None))
+    assert laplace.scale * math.sqrt(2) == pytest.approx(141, abs=1)
+    assert gaussian.scale == pytest.approx(43.3, abs=0.5)
+    assert gaussian.threshold < laplace.threshold / 7
+    assert isinstance(StableHistogram(1.0, 1e-6).noise, Laplace)
+    assert isinstance(StableHistogram(10_000.0, 1e-6, 3).noise, Laplace)  # where no Gaussian can be drawn
+
+
+def test_mutants_of_gaussian_thresholding_are_caught():
+    """The bugs: L2 sensitivity 1 for a unit in 100 keys; a threshold for one new key; delta spent twice."""
+    m = StableHistogram(1.0, 1e-6, 100)
+    alone = Gaussian(1.0, 1e-6, sensitivity=1)
+    assert 10 / alone.scale > m.noise.mu * 5
+    shown = m.noise.pmf(np.arange(StableHistogram(1.0, 1e-6, 1, noise="gaussian").threshold, 900), 1).sum()
+    assert 100 * shown > 1e-6
+    twice = Gaussian(1.0, 1e-6, sensitivity=10).privacy + threshold(1e-6)
+    assert twice.delta(1) > 1.9e-6 > 1e-6 >= m.privacy.delta(1) * (1 - 1e-9)
+
+
+@pytest.mark.statistical
+def test_released_counts_with_gaussian_noise_follow_their_law():
+    """Fails by chance below 1e-7."""
+    m = StableHistogram(2.0, 0.01, groups=2, noise="gaussian")
+    released = m.release(dict.fromkeys(range(20_000), 8))
+    seen = np.zeros(20_000, dtype=int)
+    for key, count in released.items():
+        seen[key] = min(count, 60) - m.threshold + 1
+    stated = law(m, 8, top=60)
+    assert surprise(np.minimum(seen, len(stated)), stated) > FAILURE
 
 
 def test_a_mutant_whose_threshold_ignores_the_unit_itself_is_caught():
@@ -189,6 +282,11 @@ def test_bad_counts_get_one_sentence(kind, value):
     with pytest.raises(InvalidInput) as caught:
         kind(1.0, 1e-3).release(value)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_noise_of_another_name_is_refused():
+    with pytest.raises(InvalidInput, match="laplace"):
+        StableHistogram(1.0, 1e-6, noise="cauchy")
 
 
 def test_an_epsilon_that_needs_endless_tables_is_refused():

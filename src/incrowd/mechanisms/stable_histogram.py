@@ -1,15 +1,24 @@
 """Histograms over an unknown domain: noisy counts of the keys that are present and pass a threshold.
 
 Theorem (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016). Let a unit be in at most g
-keys and count once in each. Add discrete Laplace noise of scale b = g / epsilon to the count of every key
-that some unit has, and release the key with its noisy count when that reaches the threshold T. If 1 + Z >=
-T with probability at most delta / g, the release is (epsilon, delta)-differentially private.
+keys and count once in each. Add noise Z to the count of every key that some unit has, and release the key
+with its noisy count when that reaches the threshold T, where 1 + Z >= T has probability at most d / g.
+
+- *Laplace.* With discrete Laplace noise of scale g / epsilon and d = delta the release is (epsilon,
+  delta)-differentially private.
+- *Gaussian* (as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020). With Gaussian noise that is
+  (epsilon, delta - d)-differentially private for a change of sqrt(g) in L2, it is (epsilon, delta)-
+  differentially private too. For units with many keys the noise is narrower: it grows with sqrt(g).
 
 Proof. Add a unit. The keys that others have too change by 1 each, at most g of them: as if all their noisy
-counts were published, (g / b) = epsilon in all, and the threshold is post-processing. Each key that she
+counts were published, g in L1 and sqrt(g) in L2, and the threshold is post-processing. Each key that she
 alone has is absent without her; with her its count is 1, and some such key is released with probability at
-most delta in all. So the pair is dominated by Laplace noise over g steps composed with an event of
-probability delta: the guarantee states both. Replacing a unit removes one and adds one: twice g keys.
+most d in all. Noise is independent over keys, so the pair is dominated by that of the noise composed with an
+event of probability d: the guarantee states both, and such a composition has a delta of at most the sum of
+the two. Replacing a unit removes one and adds one: twice g keys, g of them on either side.
+
+Which noise is chosen, and how the Gaussian's delta is divided, depends on the parameters alone: that with the
+lower threshold.
 
 Conditions: counts are of units, each counted once per key; no key is made up that no unit has (a key with
 count 0 is never released).
@@ -21,48 +30,71 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from scipy.special import ndtri
 
 from incrowd.errors import InvalidInput
+from incrowd.mechanisms.gaussian import Gaussian
 from incrowd.mechanisms.grid import INTEGERS
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, float_above, float_below, whole
+from incrowd.mechanisms.parameters import Number, amount, float_above, float_below, root_above, whole
 from incrowd.mechanisms.records import identity, listed
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
-from incrowd.privacy import Guarantee, threshold
+from incrowd.privacy import Guarantee, gdp, threshold
+
+Noise = Literal["laplace", "gaussian"]
+PARTS = 16  # delta is divided between the Gaussian and the threshold in so many parts
 
 
 @dataclass(frozen=True, init=False)
 class StableHistogram(Mechanism):
     """Releases keys with their noisy counts, where the domain of keys is not known beforehand.
 
+    `noise` is "laplace" or "gaussian"; without it the one with the lower threshold is taken.
+
     >>> m = StableHistogram(epsilon=1.0, delta=1e-6)
     >>> m.threshold
     15
+    >>> many = StableHistogram(1.0, 1e-6, groups=100)
+    >>> many.threshold, StableHistogram(1.0, 1e-6, groups=100, noise="laplace").threshold
+    (252, 1775)
     >>> m.release({"flu": 4000, "cold": 9000, "a rare one": 1})  # doctest: +SKIP
     {'cold': 9001, 'flu': 3999}
     """
 
-    noise: Laplace
+    noise: Laplace | Gaussian
     exact_delta: Fraction
+    key_delta: Fraction
     groups: int
     relation: Relation
 
     def __init__(
-        self, epsilon: Number, delta: Number, groups: int = 1, relation: Relation = "add-remove"
+        self,
+        epsilon: Number,
+        delta: Number,
+        groups: int = 1,
+        relation: Relation = "add-remove",
+        noise: Noise | None = None,
     ) -> None:
         slack = amount(delta, "delta")
         if slack >= 1:
             raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
+        if noise not in (None, "laplace", "gaussian"):
+            raise InvalidInput(f'noise must be "laplace" or "gaussian", not {noise!r}.')
         keys = whole(groups, "groups") * (1 if relation_named(relation) == "add-remove" else 2)
-        object.__setattr__(self, "noise", Laplace(epsilon, sensitivity=keys))
-        object.__setattr__(self, "exact_delta", slack)
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "relation", relation)
+        drawn, alone = _best(amount(epsilon, "epsilon"), slack, keys, noise)
+        for name, value in (
+            ("noise", drawn),
+            ("exact_delta", slack),
+            ("key_delta", alone),
+            ("groups", groups),
+            ("relation", relation),
+        ):
+            object.__setattr__(self, name, value)
 
     @property
     def scale(self) -> float:
@@ -72,24 +104,17 @@ class StableHistogram(Mechanism):
     @property
     def sensitivity(self) -> int:
         """How many counts a unit can change."""
-        return self.noise.sensitivity_in_steps
+        return self.groups * (1 if self.relation == "add-remove" else 2)
 
     @property
     def threshold(self) -> int:
-        """The least noisy count that is released.
-
-        P(1 + Z >= T) = q^(T - 1) / (1 + q) for T >= 1, q = exp(-1 / b), must be at most delta / g.
-        """
-        each = float_below(self.exact_delta / self.sensitivity)
-        width = float_above(self.noise.scale_in_steps)
-        ratio = math.exp(-1 / width)
-        # Outward by a part in 10^12, far above the rounding of these few operations.
-        return 1 + max(0, math.ceil(-math.log(each * (1 + ratio)) * width * (1 + 1e-12) + 1e-12))
+        """The least noisy count that is released: P(1 + Z >= T) is at most d / g."""
+        return _threshold(self.noise, self.key_delta / self.sensitivity)
 
     @property
     def privacy(self) -> Guarantee:
         """What the release of all keys together guarantees."""
-        return self.noise.privacy + threshold(self.exact_delta)
+        return self.noise.privacy + threshold(self.key_delta)
 
     def release(self, value: Any, source: Source | None = None) -> dict[Any, int]:
         """Keys with noisy counts, largest first, of a mapping of keys to counts or a list of keys.
@@ -113,6 +138,56 @@ class StableHistogram(Mechanism):
         What is released has passed the threshold, so counts near it are biased upwards.
         """
         return int(self.noise.halfwidth(confidence, count))
+
+
+def _threshold(noise: Laplace | Gaussian, chance: Fraction) -> int:
+    """The least T, 1 or more, known to have P(1 + Z >= T) <= chance.
+
+    Laplace: P(Z >= t) = q^t / (1 + q) for t >= 0, q = exp(-1 / b). Gaussian: Z is noise of sigma fine steps,
+    2^k of them to one, rounded to the nearest; with P(fine >= a) <= Phi(-(a - 1) / sigma) for whole a
+    (`Gaussian.halfwidth`), Z >= t needs fine steps of t 2^k - 2^k / 2.
+    """
+    each = float_below(chance)
+    # Outward by a part in 10^12, far above the rounding of these few operations.
+    if isinstance(noise, Laplace):
+        width = float_above(noise.scale_in_steps)
+        ratio = math.exp(-1 / width)
+        return 1 + max(0, math.ceil(-math.log(each * (1 + ratio)) * width * (1 + 1e-12) + 1e-12))
+    reach = -float(ndtri(each)) * float(noise.sigma_in_fine_steps) * (1 + 1e-12) + 1
+    half = 0.5 if noise.fine else 0.0
+    return 1 + max(1, math.ceil(math.ldexp(reach, -noise.fine) + half + 1e-12))
+
+
+def _best(
+    epsilon: Fraction, delta: Fraction, keys: int, wanted: Noise | None
+) -> tuple[Laplace | Gaussian, Fraction]:
+    """The noise with the lower threshold, and the delta that is left for keys that one unit alone has."""
+    plain = Laplace(epsilon, sensitivity=keys)
+    # A unit in one key changes L1 and L2 alike, and Laplace noise has less to give to delta.
+    if wanted == "laplace" or (wanted is None and keys == 1):
+        return plain, delta
+    try:
+        curved = _gaussian(epsilon, delta, keys)
+    except InvalidInput:
+        if wanted == "gaussian":
+            raise
+        return plain, delta  # Gaussian noise for so large or small an epsilon cannot be drawn
+    if wanted is None and _threshold(plain, delta / keys) <= _threshold(curved[0], curved[1] / keys):
+        return plain, delta
+    return curved
+
+
+def _gaussian(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Gaussian, Fraction]:
+    """Gaussian noise with the part of delta that makes its threshold about the lowest."""
+    budget = float_below(epsilon)
+
+    def height(part: int) -> float:
+        mu = gdp.largest_mu(budget, float_below(delta * part / PARTS))
+        return -float(ndtri(float_below(delta * (PARTS - part) / PARTS / keys))) / mu
+
+    share = delta * min(range(1, PARTS), key=height) / PARTS
+    reach = root_above(Fraction(keys))
+    return Gaussian(epsilon, share, sensitivity=reach, grid=INTEGERS), delta - share
 
 
 def _count(values: Any) -> list[tuple[Any, int]]:
