@@ -66,9 +66,9 @@ def read_floats(values: Any, complaint: str, dimensions: int = 1) -> Floats:
         if len({row.size for row in table}) > 1:
             raise InvalidInput(complaint)
         return np.array(table, dtype=np.float64)
-    if set(map(type, rows)) != {float}:
-        rows = [as_float(_plain(item, complaint)) for item in rows]
-    return np.array(rows, dtype=np.float64)
+    if (quick := _of_one_type(rows, np.float64)) is not None:
+        return np.asarray(quick, dtype=np.float64)
+    return np.array([as_float(_plain(item, complaint)) for item in rows], dtype=np.float64)
 
 
 def read_column(values: Any, owner: str, public: bool) -> Floats:
@@ -130,11 +130,23 @@ def _typed(values: Any) -> NDArray[Any] | None:
     return None
 
 
+def _of_one_type(items: list[Any], whole: type[np.int64] | type[np.float64]) -> NDArray[Any] | None:
+    """Plain floats, or plain ints as `whole`, all at once; each is read as it would be by itself."""
+    kinds = set(map(type, items))
+    if kinds == {float}:
+        return np.array(items, dtype=np.float64)
+    try:
+        return np.array(items, dtype=whole) if kinds == {int} else None
+    except OverflowError:
+        return None
+
+
 def _gathered(items: list[Any], complaint: str) -> NDArray[Any]:
     """Plain numbers as an array; integers are clamped to 64 bits, whatever stands beside them."""
-    if set(map(type, items)) != {float}:
-        items = [_plain(item, complaint) for item in items]
-        items = [max(-_WORD, min(_WORD - 1, item)) if type(item) is int else item for item in items]
+    if (quick := _of_one_type(items, np.int64)) is not None:
+        return quick
+    items = [_plain(item, complaint) for item in items]
+    items = [max(-_WORD, min(_WORD - 1, item)) if type(item) is int else item for item in items]
     kinds = set(map(type, items))
     if kinds == {float}:
         return np.array(items, dtype=np.float64)
