@@ -105,15 +105,27 @@ def _contains(node: exp.Expr) -> exp.Expr:
 
 
 _C = exp.to_identifier("C", quoted=True)
-_TEXTS = (exp.If, exp.Case, exp.Coalesce, exp.DPipe, exp.Nullif, exp.Paren)
+_TEXTS = (
+    *(exp.If, exp.Case, exp.Coalesce, exp.DPipe, exp.Nullif, exp.Paren, exp.Upper, exp.Lower, exp.Trim),
+    *(exp.Substring, exp.Left, exp.Right, exp.Replace),
+)
 """What makes text of constants."""
 
 
 def _literal(node: exp.Expr) -> exp.Expr:
     """A constant that becomes a text of its own: compared by code points, not by the server's locale."""
-    if node.is_string and isinstance(node.parent, _TEXTS):
+    if node.is_string and (isinstance(node.parent, _TEXTS) or _beside_constants(node)):
         return exp.Collate(this=node.copy(), expression=_C.copy())
     return node
+
+
+def _beside_constants(node: exp.Expr) -> bool:
+    """Whether a constant is compared with constants alone."""
+    parent = node.parent
+    if not isinstance(parent, exp.Predicate):
+        return False
+    sides = [each.this if isinstance(each, exp.Collate) else each for each in parent.iter_expressions()]
+    return all(isinstance(each, exp.Literal) for each in sides)
 
 
 def _cast(node: exp.Expr) -> exp.Expr:
@@ -148,4 +160,5 @@ DIALECT = Dialect(
         exp.DateDiff: _days,
         **dict.fromkeys((exp.Floor, exp.Ceil, exp.Trunc, exp.Sum, exp.Window, exp.RowNumber), _same),
     },
+    longest_name=63,
 )

@@ -10,6 +10,7 @@ another engine would bound nothing.
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
@@ -55,6 +56,8 @@ class Dialect:
     """The engine's name as the generator of SQL text knows it."""
     rewrites: Mapping[type[exp.Expr], Rewrite]
     """For each construct, the same in the engine's own; its parts are rewritten already."""
+    longest_name: int | None = None
+    """How many bytes of a name the engine keeps, where it cuts off the rest."""
 
 
 def translate(
@@ -69,7 +72,24 @@ def translate(
     if once and any(fold(each.name) in once for each in tree.find_all(exp.Table)):
         keep_rows(tree)
     made = {fold(each.alias) for each in tree.find_all(exp.CTE)}
-    return _walked(tree, dialect, tables, made).sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+    walked = _walked(tree, dialect, tables, made)
+    if dialect.longest_name is not None:
+        for each in walked.find_all(exp.Identifier):
+            each.set("this", short_name(each.name, dialect.longest_name))
+    return walked.sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+
+
+def short_name(name: str, most: int) -> str:
+    """A name of at most `most` bytes: names that begin alike stay apart.
+
+    >>> short_name("age", 63), len(short_name("ä" * 40, 63).encode())
+    ('age', 63)
+    """
+    whole = name.encode()
+    if len(whole) <= most:
+        return name
+    mark = hashlib.sha256(whole).hexdigest()[:32]
+    return f"{whole[: most - 33].decode(errors='ignore')}_{mark}"
 
 
 def keep_rows(tree: exp.Expr) -> None:

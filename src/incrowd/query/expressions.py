@@ -25,6 +25,7 @@ from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
 from incrowd.query.sql import number
 from incrowd.query.typed import Kind, Lookup, Typed, double, said
 
+MOST_WILDCARDS = 100
 LISTED = "incrowd_listed"
 """Metadata of x IN (SELECT ...): the checked sub-query over public tables, and the facts of its column."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
@@ -340,6 +341,10 @@ def _like(node: exp.Expr, lookup: Lookup) -> Typed:
         raise QueryError(f"{said(node)} needs text on the left and a constant pattern on the right.")
     if "\\" in pattern.sql.name:
         raise QueryError("A LIKE pattern must not hold a backslash; engines read it differently.")
+    if pattern.sql.name.count("%") > MOST_WILDCARDS:
+        # Engines match each of them one call deeper, but only on rows that match so far: with thousands they
+        # run out of stack, on those rows alone.
+        raise QueryError(f"A LIKE pattern holds at most {MOST_WILDCARDS} signs %; write several patterns.")
     if isinstance(node, exp.ILike):
         # Engines fold case by rules of their own here, but LOWER is one for all of them.
         lower = exp.Lower(this=subject.sql)
