@@ -249,11 +249,15 @@ CHANGES = {
 def test_a_table_that_changed_after_the_opening_is_not_read(postgres_database: str, name: str) -> None:
     visits(postgres_database, "text", "'ann'", "'bob'")
     engine = Postgres(facts(postgres_database))
+    engine.refresh(["visits"])
     assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 10}]
     execute(postgres_database, *CHANGES[name])
     assert "has changed since it was opened" in said_by(
         lambda: engine.run("SELECT COUNT(*) AS n FROM visits")
     )
+    # And it is said before anything is spent.
+    with pytest.raises(CatalogError, match=r"tables\.visits: its definition has changed"):
+        engine.refresh(["visits"])
     engine.close()
 
 

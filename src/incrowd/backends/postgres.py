@@ -119,7 +119,23 @@ class Postgres:
         return public_types(self._catalog, table, types)
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Nothing: each statement looks at the tables as they are."""
+        """Refuse tables whose definition is not the one that was checked at the opening."""
+        changed, failed = None, ""
+        try:
+            with self._pool.connection() as connection:
+                settle(connection, self._timeout)
+                for name in tables:
+                    if not unchanged(connection, [self._relations[name]]):
+                        changed = name
+        except psycopg.Error as error:
+            failed = type(error).__name__
+        if failed:
+            raise BackendError(f"The database cannot be reached ({failed}).")
+        if changed is not None:
+            raise CatalogError(
+                f"tables.{changed}: its definition has changed since it was opened; open the curator again, "
+                "which checks the new one."
+            )
 
     def version(self, tables: Iterable[str]) -> str:
         """The server's counters of rows inserted, updated and deleted; for views, of all transactions.

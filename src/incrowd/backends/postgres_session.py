@@ -41,7 +41,7 @@ WHERE context = 'user' AND setting IS DISTINCT FROM boot_val AND boot_val IS NOT
 def settle(connection: psycopg.Connection[Any], seconds: int) -> None:
     """Fix the settings of the transaction that begins here; its statements may take `seconds` each."""
     own = {**FIXED, "statement_timeout": str(seconds * 1000)}
-    # The path first: the names of the next statement would be looked up by the role's own.
-    for name, value in own.items():
-        connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
+    calls = ", ".join(["pg_catalog.set_config(%s, %s, true)"] * len(own))
+    # The path first: the names of the next statement would be looked up on the role's own.
+    connection.execute(f"SELECT {calls}".encode(), [word for pair in own.items() for word in pair])
     connection.execute(_RESET, {"speed": f"^({SPEED})$", "fixed": list(own)})
