@@ -27,7 +27,10 @@ reals = st.floats(-1e6, 1e6)
 exponents = st.integers(-20, 20)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-900, 900))
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-1000, 900))
+@example(5e-324, -1000)
+@example(-(2.0**-1000), -1000)
+@example(1.7e308, 900)
 @example(-5e-324, 1)
 @example(5e-324, 900)
 @example(-1e-300, 500)

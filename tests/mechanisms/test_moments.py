@@ -34,7 +34,21 @@ def test_codes_keep_the_order_and_come_back_to_a_millionth(one, other):
         assert int(codes_of(np.array([value_of(code)]))[0]) == code
 
 
-@given(columns, numbers, numbers, st.floats(-20, 20))
+def test_codes_partition_the_floats_in_order():
+    """At every power of two and beside it, from the least float to the infinities."""
+    edges = np.ldexp(1.0, np.arange(-1074, 1024))
+    ends = np.concatenate(([0.0, np.inf], edges, np.nextafter(edges, 0.0), np.nextafter(edges, np.inf)))
+    ordered = np.unique(np.concatenate((-ends, ends)))
+    codes = codes_of(ordered)
+    assert (np.diff(codes) >= 0).all() and codes[0] == -CODES and codes[-1] == CODES
+    assert (codes_of(-ordered) == -codes).all()
+    for code in np.unique(codes).tolist():
+        assert int(codes_of(np.array([value_of(code)]))[0]) == code
+        inside = ordered[codes == code]
+        assert value_of(code) <= inside.min() if code > 0 else code == 0 or value_of(code) >= inside.max()
+
+
+@given(columns, numbers, numbers, st.floats(-20, 20) | st.sampled_from([-(2.0**63), 2.0**-64, 0.0, 2.0**63]))
 def test_questions_about_the_radius_move_together_by_at_most_one(values, one, other, centre):
     plain, more, moved = (
         np.array(questions(np.array(x, float), centre)) for x in (values, [*values, one], [*values, other])

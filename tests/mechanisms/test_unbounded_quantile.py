@@ -90,6 +90,36 @@ def test_values_beyond_every_doubling_are_clamped():
     assert m.release([-(10**15)] * 40) == 0
 
 
+EXTREMES = [0, 1, -1, 2**50, 2**51, 2**62, -(2**70), 0.5, 5e-324, 1e300, math.inf, -math.inf, math.nan, None]
+
+
+@pytest.mark.parametrize("low", [0, 0.0, -(2.0**20), 5e-324])
+@given(st.lists(st.sampled_from(EXTREMES), max_size=5), st.sampled_from(EXTREMES), st.sampled_from(EXTREMES))
+def test_no_record_however_extreme_moves_a_question_further_than_stated(low, values, one, other):
+    added, replaced = (UnboundedQuantile(1.0, low=low, relation=r) for r in ("add-remove", "replace"))
+    reach = added.search.sensitivity_in_steps
+    assert np.abs(np.subtract(added.questions([*values, one]), added.questions(values))).max() <= reach
+    reach = replaced.search.sensitivity_in_steps
+    moved = np.subtract(replaced.questions([*values, one]), replaced.questions([*values, other]))
+    assert np.abs(moved).max() <= reach
+    assert (np.diff(added.questions(values)) >= 0).all()
+
+
+@given(
+    st.integers(-(2**60), 2**60) | st.floats(-1e9, 1e9),
+    st.integers(1, 2**10) | st.floats(1e-9, 1e9),
+    st.integers(1, 50),
+)
+def test_no_interval_is_refused_when_the_data_lead_there(low, unit, doublings):
+    """What cannot be had is refused at once, whatever the data."""
+    try:
+        m = UnboundedQuantile(1.0, low=low, unit=unit, doublings=doublings)
+    except InvalidInput:
+        return
+    for many in range(doublings + 1):
+        assert m.within(many).interval.points > 1
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -101,6 +131,9 @@ def test_values_beyond_every_doubling_are_clamped():
         lambda: UnboundedQuantile(1, relation="swap"),
         lambda: UnboundedQuantile(1, doublings=0),
         lambda: UnboundedQuantile(1, doublings=51),
+        lambda: UnboundedQuantile(1, unit=16),
+        lambda: UnboundedQuantile(1, low=2**59, unit=2**9),
+        lambda: UnboundedQuantile(1, low=2.0**40),
         lambda: UnboundedQuantile(1).release("abc"),
         lambda: UnboundedQuantile(1, low=0.0).release([["a"]]),
         lambda: UnboundedQuantile(1, [0.1, 0.5], low=Fraction(1, 2)).release(["a"]),

@@ -60,7 +60,8 @@ class UnboundedQuantile(Mechanism):
         if not 0 < exact(self.share, "share") < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
         positive(self.unit, "unit")
-        _ = self.search, self.within(0)
+        # Every interval between these two can be had if both can: none is refused when the data lead there.
+        _ = self.search, self.within(0), self.within(self.doublings)
 
     @property
     def target(self) -> Fraction:
