@@ -249,10 +249,10 @@ def test_the_interquartile_distance_holds_at_the_ends_of_floats(power, shifted):
 def test_tiny_interquartile_ranges_are_not_told_apart():
     """A quarter of the records at 0.9 and a quarter at 1.1 times 2^-1000, and one that decides the quartile.
 
-    Both lie in [0, 1.5 * 2^-1000). With bins that overlap, each was released for sure as another bin.
+    Both ranges lie in [0, 1.5 * 2^-1000). With bins that overlap one was released for sure, the other never.
     """
     step = 2.0**-1000
-    rest = [0.0] * 500 + [0.9 * step] * 250 + [1.1 * step] * 249
+    rest = [0.0] * 500 + [0.9 * step] * 249 + [1.1 * step] * 250
     one, two = (leaving(np.sort(np.array([*rest, x])), shifted=True) for x in (0.9 * step, 1.1 * step))
     assert one[0] == two[0] == (0.0, 1.5 * step)
     m = InterquartileRange(2.0, 1e-6)
