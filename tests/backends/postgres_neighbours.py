@@ -52,7 +52,11 @@ def execute(url: str, *statements: str) -> None:
 
 def visits(url: str, person: str, *people: str, note: str = "text", x: str = "integer") -> None:
     """A new table in which each person has five rows of group a."""
-    execute(url, "DROP TABLE IF EXISTS visits, later CASCADE")
+    kind = "SELECT relkind FROM pg_class WHERE oid = to_regclass('public.visits')"
+    with psycopg.connect(url) as owner:
+        found = owner.execute(kind.encode()).fetchone()
+    execute(url, "DROP VIEW visits" if found == ("v",) else "DROP TABLE IF EXISTS visits CASCADE")
+    execute(url, "DROP TABLE IF EXISTS later CASCADE")
     execute(url, f"CREATE TABLE visits (person {person}, grp text, x {x}, note {note})")
     for each in people:
         execute(url, f"INSERT INTO visits SELECT {each}, 'a', 1, 'flu' FROM generate_series(1, 5)")
