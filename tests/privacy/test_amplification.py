@@ -18,12 +18,14 @@ from incrowd.errors import InvalidInput
 from incrowd.privacy import (
     FiniteMechanism,
     approximate,
+    bounded_range,
     gaussian,
     laplace,
     poisson,
     pure,
     randomized_response,
     shuffling,
+    threshold,
 )
 from incrowd.privacy import amplification as amp
 from incrowd.privacy.amplification import shuffled, without_replacement
@@ -84,6 +86,36 @@ def test_a_curve_is_sampled_at_the_delta_asked_for():
         mixed = q * p1 + (1 - q) * p0
         for a, b in ((mixed, p0), (p0, mixed)):
             assert np.trapezoid(np.maximum(0, a - math.exp(epsilon) * b), x) <= delta * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "size", "population"), [(0.5, 1, 3), (1.5, 2, 4), (3.0, 1, 6)])
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_fresh_samples_compose_no_worse_than_stated(epsilon, size, population, times):
+    stated = without_replacement(pure(epsilon), size, population) * times
+    for rest in ([0] * (population - 1), [1] * (population - 1), [0, 1] * population):
+        laws = []
+        for bit in (0, 1):
+            law = sampled_law(epsilon, [bit, *rest[: population - 1]], size)
+            product = np.ones(1)
+            for _ in range(times):
+                product = np.multiply.outer(product, law).ravel()
+            laws.append(product)
+        table = FiniteMechanism(laws, [(0, 1)])
+        for level in (0.0, 0.05, 0.3, 1.0):
+            assert table.delta(level) <= stated.delta(level) + 1e-12
+    assert stated.epsilon() <= times * pure(epsilon).epsilon()
+
+
+def test_many_fresh_samples_cost_what_their_curve_says():
+    plan = without_replacement(gaussian(1), 100, 10_000) * 1000
+    assert plan.epsilon(1e-6) == pytest.approx(2.5128, abs=1e-3)
+    # Adding or removing in a Poisson sample is one of the cases that the curve covers, so it costs less.
+    assert plan.epsilon(1e-6) > (poisson(gaussian(1), 0.01) * 1000).epsilon(1e-6)
+    assert without_replacement(approximate(1.0, 1e-3), 1, 10).delta(1.0) == 1e-4
+    assert without_replacement(threshold(1e-3), 1, 10) == threshold(1e-4)
+    assert without_replacement(bounded_range(1), 1, 10) == without_replacement(pure(1), 1, 10)
+    group = without_replacement(pure(1), 1, 10).group(3)
+    assert group.epsilon() == pytest.approx(math.log1p(0.3 * math.expm1(3)))
 
 
 def test_sampling_everything_changes_nothing_and_tiny_rates_stay_above_the_truth():
@@ -234,7 +266,7 @@ def test_shuffling_never_weakens_and_more_reports_hide_more():
         lambda: without_replacement(pure(1), 0, 5),
         lambda: without_replacement(pure(1), 6, 5),
         lambda: without_replacement(pure(1), 1.5, 5),
-        lambda: without_replacement(gaussian(1), 1, 5),
+        lambda: without_replacement(gaussian(1) * 2, 1, 5),
         lambda: without_replacement(approximate(1, 1e-3), 5, 5, delta=1e-9),
         lambda: without_replacement(pure(1), 1, 5, delta=2),
         lambda: shuffled(pure(1), 0, 1e-6),

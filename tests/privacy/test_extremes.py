@@ -102,7 +102,7 @@ def test_one_release_of_any_size_sampled_or_not(
             assert sampled <= float(mpf(rate) * curve(mpf(epsilon), mp.mpf(0))) * 2.01 + 1e-289
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(tiny, repeats)
 def test_rare_samples_of_a_release_that_tells_all(rate: Fraction, count: int) -> None:
     # With epsilon 40 a sampled unit is seen all but for sure: the truth is near that of a threshold.
@@ -113,7 +113,7 @@ def test_rare_samples_of_a_release_that_tells_all(rate: Fraction, count: int) ->
         assert found <= float(seen) * 1.001 + 1e-12
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(
     st.sampled_from([pure, laplace, gaussian, zcdp, bounded_range, lambda e: randomized_response(e, 3)]),
     st.one_of(tiny, tiny.map(lambda x: 1 / x)),

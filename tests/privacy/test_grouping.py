@@ -22,6 +22,7 @@ from incrowd.privacy import (
     threshold,
     zcdp,
 )
+from tests.privacy import truth
 
 
 def noise(shift: int, scale: float, reach: int) -> np.ndarray:
@@ -144,16 +145,99 @@ def test_a_replaced_unit_under_sampling_stays_within_the_group_of_two(rate: floa
         assert real.delta(level) <= claim.delta(level) + 1e-12
 
 
-def test_sampled_groups_of_gaussians_lie_between_one_direction_and_no_sampling() -> None:
-    group = (poisson(gaussian(1.0), 0.01) * 100).group(2)
-    assert group.epsilon(1e-6) < (gaussian(2.0) * 100).epsilon(1e-6) / 10
-    assert group.epsilon(1e-6) > (poisson(gaussian(2.0), Fraction(199, 10000)) * 100).epsilon(1e-6) * (
-        1 - 1e-6
-    )
+def test_sampled_groups_of_gaussians_compose_in_every_currency() -> None:
+    one = poisson(gaussian(0.5), 0.01) * 100
+    group = one.group(2)
+    assert one.epsilon(1e-6) < group.epsilon(1e-6) < (gaussian(1.0) * 100).epsilon(1e-6) / 10
+    assert group.group(2) == one.group(4)
     assert group.group(2).epsilon(1e-6) > group.epsilon(1e-6)
     assert group.from_json(group.to_json()) == group
-    assert group.rho == pytest.approx(200)
+    assert group.rho == pytest.approx(50)
     assert group.charge().mu2 is not None
+
+
+def mixture(units: int, rate: float, rows: list[np.ndarray]) -> np.ndarray:
+    """rows[a] with the chance that a of the units are in the sample."""
+    odds = [math.comb(units, a) * rate**a * (1 - rate) ** (units - a) for a in range(units + 1)]
+    return np.asarray(sum(p * row for p, row in zip(odds, rows, strict=True)))
+
+
+def powers(law: np.ndarray, times: int) -> np.ndarray:
+    product = np.ones(1)
+    for _ in range(times):
+        product = np.multiply.outer(product, law).ravel()
+    return product
+
+
+@pytest.mark.parametrize(("k", "times"), [(2, 1), (2, 3), (3, 2), (4, 1), (5, 2)])
+@pytest.mark.parametrize("rate", [0.02, 0.4, 1.0])
+def test_sampled_groups_cost_exactly_the_worst_split(k: int, times: int, rate: float) -> None:
+    # Noisy counts attain the bound: units of one data set raise them, those of the other lower them.
+    epsilon = 0.7
+    claim = poisson(pure(epsilon), rate).group(k) * times
+    up = [noise(a, 1 / epsilon, k) for a in range(k + 1)]
+    down = [noise(-b, 1 / epsilon, k) for b in range(k + 1)]
+    for level in (0.0, 0.1, 0.6, 1.5):
+        worst = 0.0
+        for removed in range(k + 1):
+            p = powers(mixture(removed, rate, up[: removed + 1]), times)
+            q = powers(mixture(k - removed, rate, down[: k - removed + 1]), times)
+            worst = max(worst, float(np.maximum(0.0, p - math.exp(level) * q).sum()))
+        assert worst - 1e-12 <= claim.delta(level) <= worst * (1 + (1e-9 if times == 1 else 2e-3)) + 1e-11
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.integers(0, 2), st.floats(0.05, 1.5))
+def test_any_pure_mechanism_on_a_sample_stays_within_its_groups(
+    seed: int, removed: int, added: int, epsilon: float
+) -> None:
+    # Each unit multiplies the weights of six outputs by factors within e^(epsilon / 2) of each other.
+    rng = np.random.default_rng(seed)
+    rate = rng.uniform(0.05, 0.9)
+    pull = rng.uniform(-epsilon / 4, epsilon / 4, (removed + added, 6))
+    base = rng.normal(size=6)
+
+    def sampled(units: list[int]) -> np.ndarray:
+        law = np.zeros(6)
+        for chosen in itertools.product((0, 1), repeat=len(units)):
+            logs = base + sum((c * pull[u] for c, u in zip(chosen, units, strict=True)), np.zeros(6))
+            weight = math.prod(rate if c else 1 - rate for c in chosen)
+            law += weight * np.exp(logs) / np.exp(logs).sum()
+        return law
+
+    real = FiniteMechanism(
+        [sampled(list(range(removed))), sampled(list(range(removed, removed + added)))], [(0, 1)]
+    )
+    claim = poisson(pure(epsilon), Fraction(repr(rate))).group(removed + added)
+    for share in (0.0, 0.1, 0.4):
+        assert real.delta(share * epsilon) <= claim.delta(share * epsilon) + 1e-12
+    assert real.epsilon() <= claim.epsilon() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("mu", "rate", "k"), [(1.0, 0.01, 2), (0.3, 0.2, 3), (2.5, 0.5, 2), (0.1, 0.01, 5)])
+def test_groups_of_gaussians_are_the_mixtures_and_never_below(mu: float, rate: float, k: int) -> None:
+    claim = poisson(gaussian(mu), rate).group(k)
+    for level in (0.01, 0.2, 1.0):
+        worst = max(truth.mixture_delta(mu, rate, k - added, added, level) for added in range(k + 1))
+        found = claim.delta(level)
+        assert worst <= found <= worst * (1 + truth.mp.mpf("2e-3")) + truth.mp.mpf("1e-25")
+
+
+def test_many_sampled_gaussians_for_two_people_against_an_optimistic_grid() -> None:
+    # Losses rounded down on a grid: what is composed there is attained, so the claim must not be below it.
+    mu, rate, count, spacing, size = 0.1, 0.01, 50_000, 2.0**-20, 2**23
+    claim = (poisson(gaussian(mu), rate) * count).group(2)
+    x = np.linspace(-9.0, 9.5, 400_001)
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    ratio = mixture(2, rate, [np.exp(a * mu * x - (a * mu) ** 2 / 2) for a in range(3)])
+    place = np.floor(np.log(ratio) / spacing).astype(int)
+    law = np.bincount(place % size, weights=density * ratio, minlength=size)
+    composed = np.fft.irfft(np.fft.rfft(law) ** count, size)
+    loss = spacing * np.fft.fftfreq(size, 1 / size)
+    epsilon = claim.epsilon(1e-6)
+    assert epsilon == pytest.approx(2.002, abs=1e-3)
+    attained = float(composed @ np.maximum(0.0, -np.expm1(np.minimum(0.975 * epsilon - loss, 50.0))))
+    assert 1e-6 < attained < 2e-6
 
 
 def test_sampling_maps_every_event_it_can_and_refuses_the_rest() -> None:

@@ -20,6 +20,7 @@ from incrowd.privacy import (
     pure,
     randomized_response,
     threshold,
+    without_replacement,
     zcdp,
 )
 
@@ -35,6 +36,9 @@ ALL = [
     bounded_range(0.2),
     threshold(1e-8),
     poisson(gaussian(1.5), Fraction(1, 300)),
+    poisson(pure(1.5), Fraction(1, 300)).group(3),
+    without_replacement(gaussian(1.5), 1, 300),
+    without_replacement(laplace(0.5, steps=2), 1, 7).group(2),
 ]
 plans = st.lists(st.tuples(st.sampled_from(ALL), st.integers(0, 5)), max_size=6).map(
     lambda items: compose(*(g * n for g, n in items))

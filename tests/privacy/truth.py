@@ -222,3 +222,35 @@ def sampled_delta(mu: float, rate: float, beside: float, epsilon: float, directi
             return mp.mpf(0)
     with mp.workdps(22):
         return mp.quad(integrand, points)
+
+
+def mixture_delta(mu: float, rate: float, removed: int, added: int, epsilon: float) -> mp.mpf:
+    """N(a mu, 1), a ~ Binomial(removed, rate), against N(-b mu, 1), b ~ Binomial(added, rate)."""
+    m, q, e = exact(mu), exact(rate), exact(epsilon)
+
+    def mixed(x: mp.mpf, count: int, sign: int) -> mp.mpf:
+        return mp.fsum(
+            mp.binomial(count, a)
+            * q**a
+            * (1 - q) ** (count - a)
+            * mp.exp(sign * a * m * x - (a * m) ** 2 / 2)
+            for a in range(count + 1)
+        )
+
+    def excess(x: mp.mpf) -> mp.mpf:
+        return mixed(x, removed, 1) - mp.exp(e) * mixed(x, added, -1)
+
+    with mp.workdps(30):
+        low, high = mp.mpf(-40), mp.mpf(40)
+        if excess(high) <= 0:
+            return mp.mpf(0)
+        for _ in range(110):
+            middle = (low + high) / 2
+            low, high = (middle, high) if excess(middle) < 0 else (low, middle)
+        # Beyond `high` the integrand is a difference of normal densities.
+        tail = mp.mpf(0)
+        for count, sign, scale in ((removed, 1, mp.mpf(1)), (added, -1, -mp.exp(e))):
+            for a in range(count + 1):
+                share = mp.binomial(count, a) * q**a * (1 - q) ** (count - a)
+                tail += scale * share * mp.ncdf(sign * a * m - high)
+        return tail

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.privacy import atoms, contour, conversions, events, gdp, lattice, renyi, sampling
+from incrowd.privacy import atoms, contour, conversions, events, gdp, grouping, mixtures, renyi, sampling
 from incrowd.privacy.amounts import LEAST, float_down, float_up, precisely, short_up
 from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats
@@ -68,7 +68,7 @@ def _variation(counts: Counts) -> Fraction:
 
 def _without_samples(mass: Fraction, counts: Counts) -> tuple[Fraction, Counts] | None:
     """The plan with its sampled releases as (0, delta)-DP ones: best where the rates are tiny."""
-    sampled: Counts = {event: n for event, n in counts.items() if isinstance(event, lattice.OnSample)}
+    sampled: Counts = {event: n for event, n in counts.items() if isinstance(event, events.OnSample)}
     if not sampled:
         return None
     rest = {event: n for event, n in counts.items() if event not in sampled}
@@ -86,17 +86,43 @@ def pure_sum(counts: Counts) -> Fraction | None:
     return total
 
 
-def directions(counts: Counts) -> tuple[Direction, ...]:
-    """Both where an event's pair is not symmetric."""
+Case = tuple[dict[contour.Part, int], Direction]
+
+
+def cases(counts: Counts) -> list[Case]:
+    """The plan in each direction, or at each split of several units, of which the worst counts.
+
+    The splits of one event are those of the others of as many units. Where there are others, or too many
+    splits, the pair that covers all of them stands for each.
+    """
+    sizes = {event.units for event in counts if isinstance(event, events.PoissonUnits)}
     uneven = any(isinstance(event, events.PoissonSubsampled) for event in counts)
-    return ("remove", "add") if uneven else ("remove",)
+    units = max(sizes, default=0)
+    splits = [(units, units)]
+    if len(sizes) == 1 and not uneven and units <= mixtures.MOST_SPLITS:
+        splits = [(units - added, added) for added in range(units + 1)]
+    found: list[Case] = []
+    for removed, added in splits if sizes else [(0, 0)]:
+        plan: dict[contour.Part, int] = {}
+        for event, count in counts.items():
+            part: contour.Part = event
+            if isinstance(event, events.PoissonUnits):
+                pair = (removed, added) if len(sizes) == 1 else (event.units, event.units)
+                part = mixtures.Mixture(event, *pair) if mixtures.fits(event) else grouping.as_group(event)
+            plan[part] = plan.get(part, 0) + count
+        found.extend((plan, direction) for direction in _BOTH[: 1 + uneven])
+    return found
+
+
+_BOTH: tuple[Direction, Direction] = ("remove", "add")
 
 
 def cumulant(counts: Counts, c: Floats) -> Floats:
     """K(c) of the plan, the worse direction."""
     plain: Counts = {e: n for e, n in counts.items() if not isinstance(e, events.PoissonSubsampled)}
     worst = np.full_like(c, -np.inf)
-    for direction in directions(counts):
+    uneven = any(isinstance(event, events.PoissonSubsampled) for event in counts)
+    for direction in _BOTH[: 1 + uneven]:
         total = renyi.cumulant(plain, c)
         for event, count in counts.items():
             if isinstance(event, events.PoissonSubsampled):
@@ -130,13 +156,15 @@ def _epsilon(mass: Fraction, rest: Counts, delta: Fraction) -> float:
     if best == 0 or slack < 1e-280 or not rest:
         return best
     found = 0.0
-    for direction in directions(rest):
-        if found == 0 or _exact_delta(rest, direction, found) > slack:
-            found = max(found, _exact_epsilon(rest, direction, slack, best))
+    for plan, direction in cases(rest):
+        if found == 0 or _exact_delta(plan, direction, found) > slack:
+            found = max(found, _exact_epsilon(plan, direction, slack, best))
     return min(best, found)
 
 
-def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: float) -> float:
+def _exact_epsilon(
+    counts: dict[contour.Part, int], direction: Direction, delta: float, start: float
+) -> float:
     """The least epsilon in one direction from the exact curve; inf where there is none."""
     plan = contour.make_plan(counts, direction)
     if plan is None:
@@ -144,7 +172,8 @@ def _exact_epsilon(counts: Counts, direction: Direction, delta: float, start: fl
     closed = _closed_form(plan)
     if closed is not None:
         return closed[1](delta)
-    found = start
+    # Moments that are not proven may still tell where to look: every line is sound.
+    found = min(start, max(renyi.epsilon_bound(plan.cumulant, delta), 1e-9))
     rough, steepness = True, 0.0
     for _ in range(8):
         try:
@@ -235,16 +264,17 @@ def _delta(rest: Counts, at: float) -> float:
     if pure is not None and pure <= Fraction(at):
         return 0.0
     inner = renyi.delta_bound(lambda c: cumulant(rest, c), at)
-    return min(inner, max(_exact_delta(rest, direction, at) for direction in directions(rest)))
+    return min(inner, max(_exact_delta(*case, at) for case in cases(rest)))
 
 
-def _largest_loss(counts: Counts, direction: Direction) -> float:
+def _largest_loss(counts: dict[contour.Part, int], direction: Direction) -> float:
     """A bound on the loss in one direction: a unit added to a sample is missed with probability 1 - rate."""
     total = 0.0
     for event, count in counts.items():
         bounds = [math.inf]
-        epsilon = conversions.pure_epsilon(event)
-        if epsilon is not None:
+        if isinstance(event, mixtures.Mixture):
+            bounds.append(mixtures.largest(event))
+        elif (epsilon := conversions.pure_epsilon(event)) is not None:
             bounds.append(float_up(epsilon))
         if isinstance(event, events.PoissonSubsampled) and direction == "add" and event.rate < 1:
             bounds.append(-math.log1p(-float(event.rate)))
@@ -252,7 +282,7 @@ def _largest_loss(counts: Counts, direction: Direction) -> float:
     return total * (1 + 1e-13)
 
 
-def _exact_delta(counts: Counts, direction: Direction, epsilon: float) -> float:
+def _exact_delta(counts: dict[contour.Part, int], direction: Direction, epsilon: float) -> float:
     """delta in one direction from the exact curve; 1 where there is none."""
     if _largest_loss(counts, direction) <= epsilon:
         return 0.0
@@ -321,12 +351,16 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
     if plan.mu2 or plan.factors or len(plan.sampled) > 1 or plan.sampled[0][1] > 1:
         return None
     event = plan.sampled[0][0]
-    inner = contour.make_plan({event.event: 1}, "remove")
+    if isinstance(event, mixtures.Mixture):
+        found = mixtures.atoms(event)
+        return None if found is None else (found.delta, found.epsilon)
+    single: Counts = {event.event: 1}
+    inner = contour.make_plan(single, "remove")
     base = None if inner is None else _closed_form(inner)
     rate = float(event.rate)
     if base is None or rate < 1e-12:
         return None
-    removing = plan.direction == "remove" or isinstance(event, events.PoissonGroup)
+    removing = plan.direction == "remove" or not isinstance(event, events.PoissonSubsampled)
 
     def delta(epsilon: float) -> float:
         if removing:

@@ -37,20 +37,25 @@ def without_replacement(guarantee: Guarantee, sample: int, population: int, delt
     """What `guarantee` becomes when it is run on a uniform sample of a fixed size.
 
     Condition: `guarantee` holds when one record is replaced (one that holds for add/remove is given as
-    `guarantee.group(2)`), and so does the result; the sizes are public. With `delta` the point of the curve
-    that ends at this delta is taken; with 0 the pure epsilon.
+    `guarantee.group(2)`), and so does the result; the sizes are public. One release keeps its whole curve, so
+    that many of them, each on a fresh sample, compose tightly. For a plan of several on one sample the pure
+    epsilon is taken, or with `delta` the point of the curve that ends at this delta.
 
     >>> from incrowd.privacy import gaussian, pure
     >>> round(without_replacement(pure(1.0), 100, 10_000).epsilon(), 6)
     0.017037
-    >>> round(without_replacement(gaussian(0.5), 100, 10_000, delta=1e-6).epsilon(1e-6), 4)
-    0.0437
+    >>> round((without_replacement(gaussian(1.0), 100, 10_000) * 1000).epsilon(1e-6), 3)
+    2.513
     """
     size, total = read_count(sample, "sample", 1), read_count(population, "population", 1)
     if size > total:
         raise InvalidInput(f"sample must be at most the population of {total}, not {size}.")
     rate = Fraction(size, total)
     slack = read_probability(delta, "delta")
+    if slack == 0 and len(guarantee.events) == 1 and guarantee.events[0][1] == 1:
+        whole = _sampled(guarantee.events[0][0], rate)
+        if whole is not None:
+            return Guarantee([(whole, 1)])
     # (m/n) delta(epsilon) <= slack where delta(epsilon) <= slack / rate
     inner = guarantee.epsilon(min(Fraction(1), slack / rate))
     if not math.isfinite(inner):
@@ -60,6 +65,20 @@ def without_replacement(guarantee: Guarantee, sample: int, population: int, delt
             else "This guarantee has no epsilon at so small a delta: give a larger delta=."
         )
     return approximate(conversions.amplified(read(inner, "epsilon"), rate), slack)
+
+
+def _sampled(event: events.Event, rate: Fraction) -> events.Event | None:
+    """One event on the sample, its whole curve kept; None where only a point of it is known."""
+    if rate == 1:
+        return event
+    match event:
+        case events.BoundedRange():
+            return events.WithoutReplacement(events.Pure(event.epsilon), rate)
+        case events.Threshold():
+            return events.Threshold(rate * event.delta)
+        case events.Approximate():
+            return events.Approximate(conversions.amplified(event.epsilon, rate), rate * event.delta)
+    return events.WithoutReplacement(event, rate) if isinstance(event, events.Sampled) else None
 
 
 def shuffled(guarantee: Guarantee, reports: int, delta: Real) -> Guarantee:

@@ -25,12 +25,13 @@ losses of spacing T / F, whose moments at all nodes are one fast Fourier transfo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from incrowd.privacy import events, lattice, ranges, renyi, sampling, transforms
+from incrowd.privacy import events, lattice, mixtures, ranges, renyi, sampling, transforms
 from incrowd.privacy.amounts import LEAST, float_up, root_up
 from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats, Values
@@ -40,6 +41,8 @@ SMOOTHING_TOLERANCE = 3e-8
 """The relative excess of epsilon that smoothing aims to stay below."""
 LATTICE_TOLERANCE = 1e-7
 """The same for lattices."""
+MIXTURE_TOLERANCE = 1e-5
+"""The same for lattices of several units, whose points cost more."""
 MOST_NODES = 2**18
 MOST_LATTICE = 2**20
 MOST_CELLS = 2**21
@@ -84,7 +87,10 @@ class Plan:
             total = total + factor.count * (c * factor.epsilon + np.log(moment))
         for event, count in self.sampled:
             direction: Direction = self.direction
-            if isinstance(event, events.PoissonGroup):
+            if isinstance(event, mixtures.Mixture):
+                total = total + count * mixtures.cumulant(event, c)
+                continue
+            if not isinstance(event, events.PoissonSubsampled):
                 event, direction = events.PoissonSubsampled(event.event, event.rate), "remove"
             own = sampling.cumulant(event, c, direction)
             total = total + count * np.minimum(own, renyi.event_cumulant(event, c))
@@ -95,11 +101,19 @@ class Plan:
     def widest(self) -> float:
         """The widest range of losses that a lattice must hold."""
         spans = [2 * float(sum(e * n for e, n in self.ranged))]
-        spans.extend(sampling.widest(event.event) for event, _ in self.sampled)
+        spans.extend(_widest(event) for event, _ in self.sampled)
         return max(spans)
 
 
-def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | None:
+def _widest(event: lattice.OnSample) -> float:
+    return mixtures.widest(event) if isinstance(event, mixtures.Mixture) else sampling.widest(event.event)
+
+
+Part = events.Event | mixtures.Mixture
+"""What a plan is made of once its direction, or its split, is chosen."""
+
+
+def make_plan(counts: Mapping[events.Event, int] | Mapping[Part, int], direction: Direction) -> Plan | None:
     """The plan's parts; None where an event has no pair (zCDP)."""
     mu2 = Fraction(0)
     reach = Fraction(0)
@@ -107,11 +121,11 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
     sampled: list[tuple[lattice.OnSample, int]] = []
     ranged: list[tuple[Fraction, int]] = []
     for event, count in counts.items():
-        bounded = transforms.bounded_part(event)
+        bounded = None if isinstance(event, lattice.OnSample) else transforms.bounded_part(event)
         if bounded is not None:
             factors[bounded] = factors.get(bounded, 0) + count
             assert not isinstance(event, (events.Gaussian, events.ZeroConcentrated, events.Threshold))
-            assert not isinstance(event, lattice.OnSample)
+            assert not isinstance(event, (lattice.OnSample, events.PoissonUnits))
             reach += event.epsilon * count
         elif isinstance(event, events.Gaussian):
             mu2 += event.mu**2 * count
@@ -136,11 +150,12 @@ def make_plan(counts: dict[events.Event, int], direction: Direction) -> Plan | N
     return Plan(root_up(mu2), float_up(mu2), parts, reach, tuple(sampled), tuple(ranged), direction)
 
 
-def _fits_floats(event: events.Event, count: int) -> bool:
+def _fits_floats(event: Part, count: int) -> bool:
     """Whether a curve of such numbers can be drawn in floats; other bounds must do for what is beyond."""
     if isinstance(event, lattice.OnSample):
-        wide = sampling.widest(event.event) > _LEAST_RATE
-        return wide and event.rate > _LEAST_RATE and _fits_floats(event.event, count)
+        inner = event.event if isinstance(event, mixtures.Mixture) else event
+        wide = _widest(event) > _LEAST_RATE
+        return wide and inner.rate > _LEAST_RATE and _fits_floats(inner.event, count)
     largest = count + max(getattr(event, "steps", 0), getattr(event, "categories", 0))
     amount: Fraction = getattr(event, "epsilon", getattr(event, "mu", Fraction(0)))
     return largest <= MOST_REPEATS and amount <= MOST_REPEATS
@@ -211,7 +226,9 @@ class Contour:
         """
         repeats = sum(count for _, count in plan.sampled) + (1 if plan.ranged else 0)
         scale = max(epsilon, 1 / (steepness + 1))
-        fine = math.sqrt(12 * LATTICE_TOLERANCE * scale / (repeats * (steepness + 1)))
+        mixed = any(isinstance(event, mixtures.Mixture) for event, _ in plan.sampled)
+        tolerance = MIXTURE_TOLERANCE if mixed else LATTICE_TOLERANCE
+        fine = math.sqrt(12 * tolerance * scale / (repeats * (steepness + 1)))
         coarse = max(plan.widest() / MOST_CELLS, self.period / MOST_LATTICE)
         self.step = 2.0 ** math.floor(math.log2(max(fine, 2 * coarse)))
         if self.period < 64 * self.step or plan.widest() > 1000:

@@ -53,7 +53,11 @@ def pure_epsilon(event: events.Event) -> Fraction | None:
             return None
         case events.Threshold():
             return Fraction(0)
-        case events.PoissonSubsampled() | events.PoissonGroup():
+        case events.PoissonUnits():
+            # P <= (1 - q + q e^e)^r R, Q >= (1 - q + q e^-e)^s R, and the first factor is the larger.
+            base = pure_epsilon(event.event)
+            return None if base is None else event.units * amplified(base, event.rate)
+        case events.PoissonSubsampled() | events.PoissonGroup() | events.WithoutReplacement():
             base = pure_epsilon(event.event)
             return None if base is None else amplified(base, event.rate)
         case _:
@@ -106,7 +110,9 @@ def variation(event: events.Event) -> Fraction:
             small = event.epsilon < _SMALL
             grown = event.epsilon * (1 + _SMALL) if small else precisely(lambda e: e.exp() - 1, event.epsilon)
             return short_up(grown / (grown + event.categories))
-        case events.PoissonSubsampled() | events.PoissonGroup():
+        case events.PoissonUnits():
+            return min(Fraction(1), event.units * event.rate * variation(event.event))
+        case events.PoissonSubsampled() | events.PoissonGroup() | events.WithoutReplacement():
             return event.rate * variation(event.event)
         case _:
             return _tanh(event.epsilon / 2)
@@ -144,12 +150,27 @@ def rho(event: events.Event) -> Fraction | None:
             return _laplace_divergence(event.epsilon)
         case events.RandomizedResponse():
             return _categories_rho(event.epsilon, event.categories)
-        case events.PoissonSubsampled() | events.PoissonGroup():
-            base, epsilon = rho(event.event), pure_epsilon(event)
+        case _:
+            base, epsilon = rho(whole(event)), pure_epsilon(event)
             if epsilon is None:
                 return base
             amplified = _chain_divergence(epsilon, 1)
             return amplified if base is None else min(base, amplified)
+
+
+def whole(event: events.OnSample) -> events.Sampled:
+    """The event of a sampled one as it would be if everybody were in the sample."""
+    base = event.event
+    units = event.units if isinstance(event, events.PoissonUnits) else 1
+    match base:
+        case events.Gaussian():
+            return events.Gaussian(units * base.mu)
+        case events.Laplace():
+            return events.Laplace(units * base.epsilon)
+        case events.DiscreteLaplace():
+            return events.DiscreteLaplace(units * base.epsilon, units * base.steps)
+        case _:
+            return base if units == 1 else events.DiscreteLaplace(units * base.epsilon, units)
 
 
 def mu(event: events.Event) -> Fraction | None:
@@ -157,10 +178,8 @@ def mu(event: events.Event) -> Fraction | None:
     match event:
         case events.Gaussian():
             return event.mu
-        case events.PoissonSubsampled() | events.PoissonGroup():
-            return mu(event.event)
         case _:
-            return None
+            return mu(whole(event)) if isinstance(event, events.OnSample) else None
 
 
 def _sinh_ratio(x: Decimal) -> Decimal:

@@ -46,8 +46,10 @@ def _translate(library: Any, event: events.Event) -> Any:
             return library.ZCDpEvent(float_up(event.rho))
         case events.PoissonSubsampled():
             return library.PoissonSampledDpEvent(float_up(event.rate), _translate(library, event.event))
-        case events.PoissonGroup():
+        case events.PoissonGroup() | events.PoissonUnits():
             raise InvalidInput("dp-accounting has no event for groups of people in a Poisson sample.")
+        case events.WithoutReplacement():
+            raise InvalidInput("dp-accounting has no event for samples without replacement of this relation.")
         case events.Approximate() | events.Threshold():
             raise InvalidInput(
                 f"dp-accounting has no event for a release with a delta of its own ({event.name}): "

@@ -186,7 +186,7 @@ class PoissonSubsampled:
 
     Pairs: with (P, Q) that of `event`, (1 - rate) Q + rate P against Q where a unit is removed, and the same
     swapped where one is added; the whole plan is taken in one direction, then in the other, and the worse
-    counts (Zhu, Dong, Wang 2022, Theorem 11). Not valid where a unit is replaced: state `PoissonGroup` there.
+    counts (Zhu, Dong, Wang 2022, Theorem 11). Not valid where a unit is replaced: state `PoissonUnits` there.
     """
 
     name: ClassVar[str] = "poisson-subsampled"
@@ -220,6 +220,46 @@ class PoissonGroup:
         _set(self, rate=read_probability(self.rate, "rate"))
 
 
+@dataclass(frozen=True)
+class PoissonUnits:
+    """`event` run on a Poisson sample, for data sets that differ in `units` units, each removed or added.
+
+    A replaced unit counts as two. Pairs: for every r + s = units, the mixture over a ~ Binomial(r, rate) of
+    the noise of `event` around +a units against the mixture over b ~ Binomial(s, rate) of it around -b units
+    (proof in `mixtures`); the whole plan is taken at one split, then at the others. The noise of a unit is
+    N(mu, 1), Laplace noise of scale 1 around epsilon, or discrete Laplace noise of scale steps / epsilon
+    around `steps`, which is that of `Pure` and `RandomizedResponse` with one step.
+    """
+
+    name: ClassVar[str] = "poisson-units"
+    event: Sampled
+    rate: Fraction
+    units: int
+
+    def __post_init__(self) -> None:
+        _check_sampled(self.event)
+        _set(self, rate=read_probability(self.rate, "rate"), units=read_count(self.units, "units", 1))
+
+
+@dataclass(frozen=True)
+class WithoutReplacement:
+    """`event` run on a uniform sample of a fixed size, the share `rate` of all records; one is replaced.
+
+    `event` holds when one record of the sample is replaced. In both directions and for epsilon >= 0 the curve
+    is rate * D(log(1 + (e^epsilon - 1) / rate)) with D that of `event` (Balle, Barthe, Gaboardi 2018, Theorem
+    9). Pair: as for `PoissonGroup`, losses l > 0 have the masses of that curve, -l has e^-l times that of l,
+    the rest is at 0: it attains the curve, so it dominates.
+    """
+
+    name: ClassVar[str] = "without-replacement"
+    event: Sampled
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        _check_sampled(self.event)
+        _set(self, rate=read_probability(self.rate, "rate"))
+
+
 def _check_sampled(event: object) -> None:
     if not isinstance(event, Sampled):
         raise InvalidInput(
@@ -240,7 +280,12 @@ Event = (
     | Threshold
     | PoissonSubsampled
     | PoissonGroup
+    | PoissonUnits
+    | WithoutReplacement
 )
+
+OnSample = PoissonSubsampled | PoissonGroup | PoissonUnits | WithoutReplacement
+"""The events that are run on a sample."""
 
 EVENTS: dict[str, type[Event]] = {
     kind.name: kind
@@ -256,6 +301,8 @@ EVENTS: dict[str, type[Event]] = {
         Threshold,
         PoissonSubsampled,
         PoissonGroup,
+        PoissonUnits,
+        WithoutReplacement,
     )
 }
 """Every event by its name in JSON; names are never reused."""

@@ -3,8 +3,8 @@
 Proofs are by chains of neighbours. Any pure event: k steps of epsilon are `DiscreteLaplace(k epsilon, k)`
 (see there). Laplace and Gaussian noise: the sensitivity of k units is k times that of one. zCDP: k^2 rho
 (Bun, Steinke 2016, Prop. 27). Approximate: (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta).
-Bounded range: ranges of log-ratios add. Poisson sampling: `PoissonGroup`, where some unit of the group is in
-the sample with probability 1 - (1 - q)^k at most.
+Bounded range: ranges of log-ratios add. Poisson sampling: `PoissonUnits`. Without replacement, and where only
+the chance that some unit is in the sample is known: that chance is at most k times as large.
 """
 
 from __future__ import annotations
@@ -41,11 +41,21 @@ def group(event: events.Event, k: int) -> events.Event:
             return events.Threshold(min(Fraction(1), k * event.delta))
         case events.Approximate():
             return events.Approximate(k * event.epsilon, _group_delta(event.epsilon, event.delta, k))
-        case events.PoissonSubsampled() | events.PoissonGroup():
+        case events.PoissonSubsampled():
+            return events.PoissonUnits(event.event, event.rate, k)
+        case events.PoissonUnits():
+            return events.PoissonUnits(event.event, event.rate, k * event.units)
+        case events.PoissonGroup() | events.WithoutReplacement():
             base = group(event.event, k)
             assert isinstance(base, events.Sampled)
-            exact = 1 - (1 - event.rate) ** min(k, 1000)
-            return events.PoissonGroup(base, Fraction(1) if k > 1000 else min(Fraction(1), short_up(exact)))
+            return type(event)(base, min(Fraction(1), k * event.rate))
+
+
+def as_group(event: events.PoissonUnits) -> events.PoissonGroup:
+    """The bound that knows no more than that some unit is in the sample."""
+    k, rate = event.units, event.rate
+    exact = k * rate if k > 1000 else short_up(1 - (1 - rate) ** k)
+    return events.PoissonGroup(conversions.whole(event), min(Fraction(1), exact))
 
 
 def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:

@@ -271,7 +271,12 @@ def _is_free(event: events.Event) -> bool:
             return event.delta == 0
         case events.Approximate():
             return event.epsilon == 0 and event.delta == 0
-        case events.PoissonSubsampled() | events.PoissonGroup():
+        case (
+            events.PoissonSubsampled()
+            | events.PoissonGroup()
+            | events.PoissonUnits()
+            | events.WithoutReplacement()
+        ):
             return event.rate == 0 or _is_free(event.event)
         case _:
             return event.epsilon == 0

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.fft import ifft, next_fast_len
 
-from incrowd.privacy import events, ranges, sampling
+from incrowd.privacy import events, mixtures, ranges, sampling
 from incrowd.privacy.sampling import Direction
 from incrowd.privacy.transforms import Floats, Values
 
@@ -64,13 +64,16 @@ def _settle(loss: Floats, mass: Floats, spacing: float, infinite: float = 0.0) -
     return Lattice(spacing, first, total * (1 + RELATIVE_ERROR), infinite)
 
 
-OnSample = events.PoissonSubsampled | events.PoissonGroup
-"""Events that are run on a Poisson sample."""
+OnSample = events.PoissonSubsampled | events.PoissonGroup | events.WithoutReplacement | mixtures.Mixture
+"""What is run on a sample, several units at one split."""
 
 
 @lru_cache(maxsize=24)
 def sampled(event: OnSample, direction: Direction, spacing: float) -> Lattice:
-    """A Poisson-sampled event in one direction; for groups both are alike."""
+    """A sampled event in one direction; for groups and without replacement both are alike."""
+    if isinstance(event, mixtures.Mixture):
+        loss, mass, infinite = mixtures.lattice_points(event, spacing)
+        return _settle(loss, mass, spacing, infinite)
     if isinstance(event, events.PoissonSubsampled):
         loss, mass, infinite = sampling.lattice_points(event, direction, spacing)
         return _settle(loss, mass, spacing, infinite)

@@ -26,7 +26,7 @@ Direction = Literal["remove", "add"]
 
 _FAR = 300.0
 """How many deviations the points for moments extend to the right."""
-_REACH = 11.0
+REACH = 11.0
 """On the lattice, Gaussian points beyond this many deviations (mass below 2e-28) get an infinite loss."""
 MOST_STEPS = 2**20
 _WIDEST = 10_000.0
@@ -144,7 +144,7 @@ def _proven_order(event: events.Sampled, direction: Direction) -> float:
 def widest(event: events.Sampled) -> float:
     """How wide a range of losses the event's points span, at most."""
     if isinstance(event, events.Gaussian):
-        return float_up(event.mu) * (2 * _REACH + float_up(event.mu))
+        return float_up(event.mu) * (2 * REACH + float_up(event.mu))
     return 2 * float_up(event.epsilon)
 
 
@@ -168,7 +168,7 @@ def lattice_points(
     return -loss, mass, lost
 
 
-def _cells(edges: Floats) -> tuple[Floats, Floats]:
+def cells(edges: Floats) -> tuple[Floats, Floats]:
     """Three Gauss-Legendre points a cell: a relative error of 5e-7 w^6 (f^(6) / f), below 1e-12 for our w."""
     nodes, weights = np.polynomial.legendre.leggauss(3)
     half = (edges[1:] - edges[:-1]) / 2
@@ -188,19 +188,19 @@ def _lattice_edges(low: float, high: float, rate: float, spacing: float) -> Floa
 
 def _gaussian_cells(mu: float, rate: float, spacing: float) -> tuple[Floats, Floats]:
     # Removing and adding share these points: the lattice of losses is symmetric.
-    low, high = -_REACH, _REACH + mu
+    low, high = -REACH, REACH + mu
     marks = (
         _lattice_edges(mu * low - mu * mu / 2, mu * high - mu * mu / 2, rate, spacing) + mu * mu / 2
     ) / mu
     regular = np.linspace(low, high, math.ceil((high - low) * 100 * max(1.0, mu)) + 1)
-    x, weights = _cells(np.unique(np.concatenate([regular, marks])))
+    x, weights = cells(np.unique(np.concatenate([regular, marks])))
     return mu * x - mu * mu / 2, weights * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
 
 def _laplace_cells(epsilon: float, rate: float, spacing: float) -> tuple[Floats, Floats]:
     marks = _lattice_edges(-epsilon, epsilon, rate, spacing)
     regular = np.linspace(-epsilon, epsilon, math.ceil(40 * max(1.0, epsilon)) + 1)
-    middle, weights = _cells(np.unique(np.concatenate([regular, marks])))
+    middle, weights = cells(np.unique(np.concatenate([regular, marks])))
     mass = np.exp(-(epsilon + middle) / 2) / 4 * weights
     return (
         np.concatenate([[-epsilon], middle, [epsilon]]),
