@@ -1,8 +1,9 @@
 """Sessions of Spark: inside this process, at a cluster's master, or at a Spark Connect server; and the Java
 that the first two need.
 
-A session made here is a new one: its settings and views are its own, whoever else uses Spark in the process.
-Nothing here knows tables or statements.
+A session made here is a new one: its settings and views are its own, whoever else uses Spark in the process
+or at the server. What a cluster sets for all its sessions is undone, except for speed. Nothing here knows
+tables or statements.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 with warnings.catch_warnings():
@@ -29,13 +30,14 @@ with warnings.catch_warnings():
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-from incrowd.errors import CatalogError
+from incrowd.errors import CatalogError, IncrowdError
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
     Session = SparkSession | RemoteSession
 
+Result = TypeVar("Result")
 Tag = Callable[[str], object]
 OLDEST_JAVA = 17
 _CONNECT_PORT = 15002
@@ -55,6 +57,13 @@ _TUNING: Mapping[str, str] = {
     "spark.sql.join.preferSortMergeJoin": "false",
 }
 """For speed alone, and so only where the owner's own configuration of Spark says nothing."""
+_OWN = re.compile(
+    r"spark\.sql\.(adaptive|artifact|broadcast|catalog|codegen|connect|defaultCatalog|extensions|hive\.metastore"
+    r"|inMemoryColumnarStorage|shuffle|sources\.parallelPartitionDiscovery|streaming|ui|warehouse)\b.*"
+    r"|spark\.sql\.(autoBroadcastJoinThreshold|join\.preferSortMergeJoin|parquet\.columnarReaderBatchSize)"
+    r"|spark\.sql\.files\.(max|min)Partition(Bytes|Num)|spark\.sql\.files\.openCostInBytes"
+)
+"""Settings of a cluster's own: they change how fast an answer comes and where tables are, not what it is."""
 _MODULE = "--add-modules=jdk.incubator.vector"
 _WRAPPER = f"""#!/bin/sh
 for each do
@@ -81,28 +90,57 @@ def master_of(url: str) -> str | None:
     return rest if re.fullmatch(r"local(\[[^\]]*\])?", rest) else url
 
 
-def open_session(url: str, settings: Mapping[str, str]) -> Session:
-    """A new session with these settings."""
-    master = master_of(url)
+def sealed(work: Callable[[], Result], failed: Callable[[str], IncrowdError]) -> Result:
+    """What `work` returns; or the error that `failed` makes from the name of the engine's own.
+
+    The engine's words may quote a row. An error that is raised while it is handled would keep it as its
+    context, so ours is raised afterwards.
+    """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            session = _remote(url) if master is None else _here(master)
-            for name, value in settings.items():
-                session.conf.set(name, value)
-    except CatalogError:
-        raise
+        return work()
+    except IncrowdError as error:
+        failure = error
+        failure.__cause__ = failure.__context__ = None
     except Exception as error:
-        where = "the Spark Connect server" if master is None else f"Spark at {master}"
-        raise CatalogError(
-            f"sources: {where} cannot be reached ({type(error).__name__}); check the URL, and that it runs."
-        ) from None
+        failure = failed(type(error).__name__)
+    raise failure
+
+
+def open_session(url: str, settings: Mapping[str, str]) -> Session:
+    """A new session with these settings, and Spark's defaults for all others that change what answers are."""
+    master = master_of(url)
+    where = "the Spark Connect server" if master is None else f"Spark at {master}"
+    return sealed(
+        lambda: _opened(url, master, settings),
+        lambda name: CatalogError(
+            f"sources: {where} cannot be reached ({name}); check the URL, and that it runs."
+        ),
+    )
+
+
+def _opened(url: str, master: str | None, settings: Mapping[str, str]) -> Session:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = _remote(url) if master is None else _here(master)
+        for name in [str(each["key"]) for each in session.sql("SET").collect()]:
+            if name.startswith("spark.sql.") and not _OWN.fullmatch(name) and session.conf.isModifiable(name):
+                session.conf.unset(name)
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        for name, value in settings.items():
+            if session.conf.get(name) != value:
+                raise CatalogError(f"sources: Spark must let a session set {name} to {value}, and did not.")
     return session
+
+
+def inside(session: Session) -> TypeGuard[SparkSession]:
+    """Whether the session's driver runs inside this process."""
+    return isinstance(session, SparkSession)
 
 
 def tagging(session: Session) -> tuple[Tag, Tag, Tag]:
     """How to tag what this thread asks for, to take the tag off, and to stop all that has it."""
-    if not isinstance(session, SparkSession):
+    if not inside(session):
         return session.addTag, session.removeTag, session.interruptTag
     # A session's own tags do not reach the jobs of a result that comes as Arrow.
     context = session.sparkContext
@@ -113,6 +151,10 @@ def _remote(url: str) -> RemoteSession:
     from pyspark.sql.connect.session import SparkSession as RemoteSession
 
     place = urlsplit(url)
+    if "session_id=" in url.lower():
+        raise CatalogError(
+            "sources: the URL names a session, whose settings and views others share; leave session_id out."
+        )
     # Its own first request tries again for minutes where nobody listens.
     with socket.create_connection((place.hostname or "localhost", place.port or _CONNECT_PORT), timeout=10):
         return RemoteSession(connection=url)

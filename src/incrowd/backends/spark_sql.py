@@ -21,13 +21,24 @@ SETTINGS: Mapping[str, str] = {
     # Names are folded already, and by ASCII letters alone, as the planner compares them.
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreInvalidPartitionPaths": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+    "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    # Whether rows are looked at must not depend on what a footer says about those beside them.
+    "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.session.timeZone": "UTC",
+    # Else the names of all folders together decide what each of them means.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
     # Else a text such as ${env:HOME} would be replaced.
     "spark.sql.variable.substitute": "false",
