@@ -29,7 +29,9 @@ _SMALL = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
+    "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="incrowd-warehouse-"),
 }
+atexit.register(shutil.rmtree, _SMALL["spark.sql.warehouse.dir"], ignore_errors=True)
 os.environ.setdefault(
     "PYSPARK_SUBMIT_ARGS",
     " ".join([*(f"--conf '{name}={value}'" for name, value in _SMALL.items()), "pyspark-shell"]),

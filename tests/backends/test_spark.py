@@ -32,10 +32,10 @@ from tests.backends.spark_houses import LOCAL, SparkHouse
 COLUMNS = {"user_id": {"type": "integer"}, "age": {"type": "integer"}}
 
 
-def catalog(path: Path | str | None, url: str = LOCAL, **table: Any) -> Catalog:
+def catalog(path: Path | str | list[str] | None, url: str = LOCAL, **table: Any) -> Catalog:
     declared = {"unit": "user_id", "columns": COLUMNS, **table}
     if path is not None:
-        declared["path"] = str(path)
+        declared["path"] = path if isinstance(path, list) else str(path)
     source = {"url": url, **({"timeout": declared.pop("timeout")} if "timeout" in declared else {})}
     return check({"sources": {"s": source}, "tables": {"t": declared}, "budget": {"epsilon": 1.0}})
 
@@ -335,7 +335,7 @@ def test_an_error_while_a_question_runs_tells_nothing_of_the_rows(people: Path) 
     people.write_text("no Parquet any more")
     with pytest.raises(BackendError, match=r"^Spark could not finish the question \(\w+\)\.$") as told:
         engine.run("SELECT COUNT(*) AS n FROM t")
-    assert told.value.__cause__ is None
+    assert told.value.__cause__ is None and told.value.__context__ is None
 
 
 @pytest.mark.parametrize("engine", ["spark", "spark connect"])

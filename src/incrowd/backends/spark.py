@@ -1,7 +1,8 @@
-"""Spark: tables that outgrow one machine, as Parquet files or tables of Spark's catalog.
+"""Spark: tables that outgrow one machine, as Parquet files or Parquet tables of Spark's catalog.
 
 The engine does the work where the rows are: no function of Python's runs on them, and what comes back is the
-aggregated groups. Statements run in a session of their own (`spark_session`), in Spark's words (`spark_sql`).
+aggregated groups. Statements run in a session of their own (`spark_session`), in Spark's words (`spark_sql`),
+over files whose footers are known (`spark_files`).
 """
 
 from __future__ import annotations
@@ -10,31 +11,59 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
-from incrowd.backends.sources import one_url, projection, public_types, timeout_of
-from incrowd.backends.spark_session import open_session, tagging
+from incrowd.backends.sources import one_url, projection, public_types, source_column, timeout_of
+from incrowd.backends.spark_columns import read
+from incrowd.backends.spark_files import (
+    File,
+    Listing,
+    Types,
+    family,
+    footers,
+    listings,
+    literal_path,
+    stored_as,
+)
+from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
-from incrowd.backends.translation import call, translate
+from incrowd.backends.translation import translate
 from incrowd.catalog import Catalog, column_type
-from incrowd.errors import BackendError, CatalogError, QueryError
+from incrowd.errors import BackendError, CatalogError
 from incrowd.query.sql import DIALECT as STATEMENTS
-from incrowd.query.typed import Kind, fold
+from incrowd.query.typed import fold
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FILES = ("parquet", "orc", "csv", "json", "text", "avro")
-"""Kinds of catalog tables whose rows are in the files that they list, and nowhere else."""
+Result = TypeVar("Result")
 _STORED = ("MANAGED", "EXTERNAL")
-_NAMES = {"timestamp_ntz": "timestamp", "timestamp": "timestamp with time zone"}
-_COLLATED = "varchar"
+_PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
+"""Filters, pruning and the way that files are cut up do not change it, unlike numbers given on the way."""
+
+
+_CHANGED = "The tables are not made as they were when they were opened; let the owner open them again."
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What was found when a table was opened, and holds as long as it is open."""
+
+    paths: tuple[str, ...]
+    folders: tuple[str, ...]
+    facts: Mapping[str, str]
+    """What Spark's catalog says of it; nothing where it is only files."""
+    types: Types
+    """The types of columns as files store them; folders are text."""
+    read: Types
+    """Those that are read from files."""
 
 
 class Spark:
@@ -46,31 +75,30 @@ class Spark:
         self._session = open_session(one_url(catalog), SETTINGS)
         self._lock = threading.Lock()
         self._views = {name: f"incrowd_{place}" for place, name in enumerate(catalog.tables)}
-        self._schemas = {}
-        self._placed: set[str] = set()
-        self._types: dict[str, dict[str, str]] = {}
-        for name in catalog.tables:
-            with self._opening(name):
-                self._refuse_views(name)
-                frame = self._frame(name)
-                self._schemas[name] = frame.schema
-                self._types[name] = {column: _named(kind) for column, kind in frame.dtypes}
-                if self._has_places(frame):
-                    self._placed.add(name)
+        self._footers: dict[File, Types] = {}
+        self._opened = {name: self._open(name) for name in catalog.tables}
+        self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
         self._tables = {fold(name): self._projection(name) for name in catalog.tables}
 
-    @contextlib.contextmanager
-    def _opening(self, name: str) -> Iterator[None]:
-        try:
-            yield
-        except CatalogError:
-            raise
-        except Exception as error:
+    def _open(self, name: str) -> Opened:
+        def failed(error: str) -> CatalogError:
             paths = self._catalog.patterns(name)
             place = f"files at {', '.join(paths)}" if paths else f"a table {self._place(name)} in its catalog"
-            raise CatalogError(
-                f"tables.{name}: Spark cannot read it ({type(error).__name__}); it needs {place}."
-            ) from None
+            return CatalogError(f"tables.{name}: Spark cannot read it ({error}); it needs {place}.")
+
+        def opened() -> Opened:
+            paths = self._catalog.patterns(name)
+            facts = {} if paths else self._facts(name)
+            paths = paths or (literal_path(facts["Location"]),)
+            listed = listings(self._session, {name: paths})[name]
+            if not listed.files and not facts:
+                raise failed("no files")
+            types = self._agreed(name, listed)
+            if facts:
+                types = self._declared(name, types, facts)
+            return Opened(paths, listed.folders, facts, types, self._wanted(name, types, listed))
+
+        return sealed(opened, failed)
 
     def _place(self, name: str) -> str:
         """A table's name in Spark's catalog."""
@@ -79,85 +107,142 @@ class Spark:
     def _quoted(self, name: str) -> str:
         return ".".join(f"`{part.replace('`', '``')}`" for part in self._place(name).split("."))
 
-    def _frame(self, name: str) -> DataFrame:
-        """A table as it is now: files are listed anew, and schemas stay what they were at the opening."""
-        paths = self._catalog.patterns(name)
-        if not paths:
-            self._session.catalog.refreshTable(self._quoted(name))
-            return self._session.table(self._quoted(name))
-        reader = self._session.read
-        if name in self._schemas:
-            reader = reader.schema(self._schemas[name])
-        return reader.parquet(*paths)
+    # What tables are made of.
 
-    def _has_places(self, frame: DataFrame) -> bool:
+    def _facts(self, name: str) -> dict[str, str]:
+        """What Spark's catalog says of a table. CatalogError where its rows are not Parquet files of its own.
+
+        A statement reads its tables twice: what a view, another database or a source that computes its rows
+        gives may differ between. And one line of a file of text can break all that follow it.
+        """
+        told = self._session.sql(f"DESCRIBE EXTENDED {self._quoted(name)}").collect()
+        facts = {str(each["col_name"]): str(each["data_type"]) for each in told}
+        if facts.get("Type") not in _STORED or facts.get("Provider", "").lower() != "parquet":
+            raise CatalogError(
+                f"tables.{name}: {self._place(name)} is no stored table in Spark of Parquet files, and its "
+                "rows may be others at each reading; name the table behind it, or Parquet files, with path."
+            )
+        if "# Partition Information" in facts:
+            raise CatalogError(
+                f"tables.{name}: {self._place(name)} is kept in folders, whose names Spark's catalog may "
+                "read as other values; name the files in them, with path."
+            )
+        return {each: text for each, text in facts.items() if each not in ("Statistics", "Last Access")}
+
+    def _declared(self, name: str, types: Types, facts: Mapping[str, str]) -> Types:
+        """The types of a table of Spark's catalog, which are those of its files; CatalogError if not."""
+        declared = self._session.table(self._quoted(name)).schema.fields
+        for field in declared:
+            kind = field.dataType.simpleString().partition(" collate ")[0]
+            if family(types.get(field.name, kind)) != family(kind) or "EXISTS_DEFAULT" in field.metadata:
+                raise CatalogError(
+                    f"tables.{name}: {self._place(name)} has a column {field.name} of another type than its "
+                    "files, or with a default that is not in them; write them anew."
+                )
+        unit = self._catalog.tables[name].unit
+        for column in unit.columns if unit is not None else ():
+            there = source_column(column, facts, f"tables.{name}.columns.{column}")
+            if " collate " in facts[there]:
+                raise CatalogError(
+                    f"tables.{name}.columns.{column}: it identifies units but has a collation, under which "
+                    "different texts are equal; keep ids in a column without one."
+                )
+        return {field.name: family(field.dataType.simpleString()) for field in declared} | dict(types)
+
+    def _asked(self, name: str, columns: Iterable[str]) -> set[str]:
+        """Those of some columns that statements may read."""
+        table = self._catalog.tables[name]
+        wanted = {fold(each) for each in table.columns}
+        return {each for each in columns if not table.private or fold(each) in wanted}
+
+    def _wanted(self, name: str, types: Types, listed: Listing) -> Types:
+        asked = self._asked(name, types)
+        return {
+            column: kind
+            for column, kind in types.items()
+            if column in asked and column not in listed.folders and column_type(kind) is not None
+        }
+
+    def _agreed(self, name: str, listed: Listing) -> Types:
+        """The types of columns, the same in all files that have them; CatalogError where they differ."""
+        self._footers.update(footers(self._session, listed.files, self._footers))
+        files = [self._footers[each] for each in listed.files]
+        folders = dict.fromkeys(listed.folders, "string")
+        types: dict[str, str] = {}
+        for each in files:
+            types |= each
+        spelled = {fold(each): each for each in self._catalog.tables[name].columns}
+        for column in sorted(self._asked(name, types | folders)):
+            where = f"tables.{name}.columns.{spelled.get(fold(column), column)}"
+            kinds = {each[column] for each in files if column in each}
+            if len(kinds) > 1:
+                raise CatalogError(
+                    f"{where}: some files hold it as {' and some as '.join(sorted(kinds))}; write them anew, "
+                    "all alike."
+                )
+            if kinds and column in folders:
+                raise CatalogError(f"{where}: it is both in files and the name of folders; rename one.")
+            alike = {frozenset(other for other in each if fold(other) == fold(column)) for each in files} - {
+                frozenset()
+            }
+            if len(alike) > 1:
+                raise CatalogError(
+                    f"{where}: files spell its name in different ways; write them anew, all alike."
+                )
+        return types | folders
+
+    def _current(self, names: Iterable[str]) -> dict[str, Listing]:
+        """The files of tables now; BackendError where one has become another table."""
+        tables = {name: self._opened[name] for name in names}
+        if any(opened.facts and self._facts(name) != opened.facts for name, opened in tables.items()):
+            raise BackendError(_CHANGED)
+        found = listings(self._session, {name: opened.paths for name, opened in tables.items()})
+        for name, listed in found.items():
+            opened, types = tables[name], self._agreed(name, listed)
+            same = all(types.get(column, kind) == kind for column, kind in opened.read.items())
+            if not same or (listed.files and listed.folders != opened.folders):
+                raise BackendError(_CHANGED)
+        return found
+
+    def _frame(self, opened: Opened) -> DataFrame:
+        """A table as it is now: files are listed anew, and columns stay what they were at the opening."""
+        columns = (f"`{name.replace('`', '``')}` {stored_as(kind)}" for name, kind in opened.read.items())
+        return self._session.read.schema(", ".join(columns)).parquet(*opened.paths)
+
+    def _has_places(self, opened: Opened) -> bool:
         """Whether Spark knows which row of which file a row is."""
         try:
-            return bool(frame.selectExpr(_PLACES).columns)
+            return bool(self._frame(opened).selectExpr(_PLACES).columns)
         except Exception:
             return False
 
     def _attach(self, names: Iterable[str]) -> None:
         with self._lock:
             for name in names:
-                frame = self._frame(name)
+                frame = self._frame(self._opened[name])
                 if name in self._placed:
                     frame = frame.selectExpr("*", _PLACES)
                 frame.createOrReplaceTempView(self._views[name])
 
     def _projection(self, name: str) -> exp.Query:
         origin = exp.Table(this=exp.to_identifier(self._views[name], quoted=True))
-        made = projection(self._catalog, name, origin, self._types[name], _read, DIALECT)
+        made = projection(self._catalog, name, origin, self._opened[name].types, read, DIALECT)
         return made.select(exp.column(PLACE, quoted=True)) if name in self._placed else made
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
-        return public_types(self._catalog, table, self._types[table])
+        return public_types(self._catalog, table, self._opened[table].types)
+
+    # Questions.
 
     def refresh(self, tables: Iterable[str]) -> None:
         """Nothing: each statement looks at the tables as they are."""
 
     def version(self, tables: Iterable[str]) -> str:
-        """Names, sizes and times of change of the files; a fresh mark for tables that are not just files."""
+        """Names, sizes and times of change of the files."""
         names = sorted(tables)
-        paths = {name: self._paths(name) for name in names}
-        unknown = [f"{name} {secrets.token_hex(16)}" for name, found in paths.items() if found is None]
-        seen = self._seen([each for found in paths.values() for each in found or ()])
-        return hashlib.sha256("\n".join([*names, *unknown, *seen]).encode()).hexdigest()
-
-    def _paths(self, name: str) -> Iterable[str] | None:
-        """Where all rows of a table are; None where they may lie elsewhere too."""
-        return self._catalog.patterns(name) or self._table_files(name)
-
-    def _seen(self, paths: list[str]) -> list[str]:
-        """What the file system says of files; their content is a column of its own, and not read."""
-        if not paths:
-            return []
-        reader = self._session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        told = reader.load(paths).selectExpr("path", "length", "unix_micros(modificationTime)").collect()
-        return sorted(str(tuple(each)) for each in told)
-
-    def _refuse_views(self, name: str) -> None:
-        """A statement reads its tables twice: what a view or another database gives may differ between."""
-        if self._catalog.patterns(name):
-            return
-        facts = self._facts(name)
-        if facts.get("Type") not in _STORED or facts.get("Provider", "").lower() == "jdbc":
-            raise CatalogError(
-                f"tables.{name}: {self._place(name)} is no stored table in Spark, and its rows may be others "
-                "at each reading; name the table behind it, or Parquet files, with path."
-            )
-
-    def _facts(self, name: str) -> dict[str, str]:
-        """What Spark's catalog says of a table."""
-        told = self._session.sql(f"DESCRIBE EXTENDED {self._quoted(name)}").collect()
-        return {each["col_name"]: str(each["data_type"]) for each in told}
-
-    def _table_files(self, name: str) -> list[str] | None:
-        """The files that are all of a catalog table's rows; None where they may lie elsewhere too."""
-        if self._facts(name).get("Provider", "").lower() not in _FILES:
-            return None
-        return list(self._frame(name).inputFiles())
+        seen = self._sealed(lambda: self._current(names))
+        return hashlib.sha256(repr(seen).encode()).hexdigest()
 
     def statement(self, sql: str) -> str:
         """A statement in Spark's words."""
@@ -177,24 +262,24 @@ class Spark:
         if progress is not None:
             progress(0.0)
         names = [name for name, view in self._views.items() if f"`{view}`" in text]
-        with self._limited():
-            paths = [each for name in names for each in self._paths(name) or ()]
-            before = self._seen(paths)
-            self._attach(names)
-            found = self._session.sql(text).toArrow()
-            after = self._seen(paths)
-        # A statement reads files twice, to weigh people and to sum: both must see the same rows.
-        if after != before:
-            raise BackendError(
-                "The files of the tables changed while the question ran; ask again when they are at rest."
-            )
+        found = self._limited(lambda: self._answered(text, names))
         if progress is not None:
             progress(1.0)
         return found
 
-    @contextlib.contextmanager
-    def _limited(self) -> Iterator[None]:
-        """Work that is stopped when its time is over, and whose errors tell nothing of rows."""
+    def _answered(self, text: str, names: Sequence[str]) -> pa.Table:
+        before = self._current(names)
+        self._attach(names)
+        found = self._session.sql(text).toArrow()
+        # A statement reads files twice, to weigh people and to sum: both must see the same rows.
+        if self._current(names) != before:
+            raise BackendError(
+                "The files of the tables changed while the question ran; ask again when they are at rest."
+            )
+        return found
+
+    def _limited(self, work: Callable[[], Result]) -> Result:
+        """Work that is stopped when its time is over."""
         tag = f"incrowd-{secrets.token_hex(8)}"
         add, remove, stop = tagging(self._session)
         done, late = threading.Event(), threading.Event()
@@ -209,23 +294,39 @@ class Spark:
                     stop(tag)
                 done.wait(0.5)
 
-        watcher = threading.Thread(target=watch, daemon=True)
-        try:
-            add(tag)
-            watcher.start()
-            yield
-        except Exception as error:
-            if late.is_set():
-                raise BackendError(
+        def watched() -> Result:
+            try:
+                add(tag)
+                threading.Thread(target=watch, daemon=True).start()
+                return work()
+            finally:
+                done.set()
+                with contextlib.suppress(Exception):
+                    remove(tag)
+
+        return self._sealed(watched, late)
+
+    def _sealed(self, work: Callable[[], Result], late: threading.Event | None = None) -> Result:
+        """Work whose errors tell nothing of rows, and that finds no fault with the owner's file any more."""
+
+        def failed(error: str) -> BackendError:
+            if late is not None and late.is_set():
+                return BackendError(
                     f"Spark stopped the question after {self._timeout} seconds; ask about fewer rows, or let "
                     "the owner raise timeout of the source."
-                ) from None
-            # The engine's own words may hold values of rows.
-            raise BackendError(f"Spark could not finish the question ({type(error).__name__}).") from None
-        finally:
-            done.set()
-            with contextlib.suppress(Exception):
-                remove(tag)
+                )
+            return BackendError(f"Spark could not finish the question ({error}).")
+
+        def judged() -> Result | None:
+            try:
+                return work()
+            except CatalogError:
+                return None
+
+        found = sealed(judged, failed)
+        if found is None:
+            raise BackendError(_CHANGED)
+        return found
 
     def close(self) -> None:
         """Let go of the views. Spark inside this process ends with the process, since others may use it."""
@@ -234,35 +335,3 @@ class Spark:
                 self._session.catalog.dropTempView(view)
             if hasattr(self._session, "client"):
                 self._session.stop()
-
-
-_PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
-"""Filters, pruning and the way that files are cut up do not change it, unlike numbers given on the way."""
-
-
-def _named(kind: str) -> str:
-    return _COLLATED if kind.startswith("string collate") else _NAMES.get(kind, kind)
-
-
-def _read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
-    """A column in a type that statements compute with."""
-    found = column_type(engine_type)
-    if found == "decimal":
-        if kind != "integer":
-            return exp.cast(column, "DOUBLE"), "float"
-        whole = exp.Round(this=column.copy())
-        # Without safe, the generator writes a cast that wraps around.
-        return exp.TryCast(this=whole, to=exp.DataType.build("BIGINT"), safe=True), "integer"
-    if found == "text":
-        if engine_type == _COLLATED:
-            # Comparisons and keys are of code points, whatever the table was made for.
-            column = call("COLLATE", column, exp.Literal.string("UTF8_BINARY"))  # type: ignore[assignment]
-        # Bytes that are no text would make whoever reads an answer raise.
-        return call("TRY_VALIDATE_UTF8", column), "text"
-    if found == "timestamp":
-        if engine_type == "timestamp":
-            return column, "timestamp"
-        return exp.cast(column, "TIMESTAMP_NTZ", dialect="spark"), "timestamp"
-    if found in ("boolean", "date"):
-        return column, found  # type: ignore[return-value]
-    raise QueryError(f"{engine_type} is not understood.")

@@ -1,0 +1,255 @@
+"""The Parquet files of a table that Spark reads: which there are, and what their footers say of columns.
+
+How a column is read is decided here from footers and the names of folders, never from rows. Spark's own ways
+depend on them: it guesses the types of folders from all their names, takes a table's columns from the first
+file that it finds, and raises on a moment in milliseconds that does not fit microseconds. So it is told what
+to read: each column as its footers store it, moments and days as plain integers.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from incrowd.backends.spark_session import inside
+from incrowd.errors import CatalogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from incrowd.backends.spark_session import Session
+
+Types = Mapping[str, str]
+"""The types of a file's columns by name, as `engine_type` names them."""
+_LISTED = ("path", "modificationTime", "length", "content")
+_TAIL, _MAGIC = 1 << 16, b"PAR1"
+_UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
+_PLAIN = {"BOOLEAN": "boolean", "INT32": "bigint", "INT64": "bigint", "FLOAT": "double", "DOUBLE": "double"}
+_STORED = {"date": "int", "timestamp[ns, int96]": "timestamp_ltz"}
+_FAMILIES = {"timestamp_ntz": "timestamp[us]", "timestamp": "timestamp[us, UTC]", "float": "double"}
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as its file system knows it."""
+
+    path: str
+    length: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files of a table, and the columns that are names of folders (`zip=01234`)."""
+
+    files: tuple[File, ...]
+    folders: tuple[str, ...]
+
+
+def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, Listing]:
+    """The files of tables at their paths. Spark finds them by the rules by which it finds Parquet files.
+
+    CatalogError where two paths lead to one file: its rows would count twice.
+    """
+    frames = {table: session.read.format("binaryFile").load(list(found)) for table, found in paths.items()}
+    folders: dict[str, tuple[str, ...]] = {}
+    for table, frame in frames.items():
+        folders[table] = tuple(each for each in frame.columns if each not in _LISTED)
+        if len(frame.columns) != len(folders[table]) + len(_LISTED):
+            raise CatalogError(f"tables.{table}: no folders can name a column {' or '.join(_LISTED)}.")
+    # The content is a column of its own, and is not read.
+    changed = "unix_micros(CAST(modificationTime AS TIMESTAMP_LTZ)) AS changed"
+    parts = [
+        frame.selectExpr(f"{place} AS place", "path", "length", changed)
+        for place, frame in enumerate(frames.values())
+    ]
+    told = functools.reduce(lambda one, other: one.unionAll(other), parts).collect() if parts else []
+    return {
+        table: Listing(_once(table, [File(*each[1:]) for each in told if each[0] == place]), folders[table])
+        for place, table in enumerate(frames)
+    }
+
+
+def _once(table: str, files: list[File]) -> tuple[File, ...]:
+    if len({each.path for each in files}) < len(files):
+        raise CatalogError(
+            f"tables.{table}: two of its paths lead to the same file, whose rows would count twice; name "
+            "each file once."
+        )
+    return tuple(sorted(files, key=lambda each: each.path))
+
+
+def literal_path(path: str) -> str:
+    """A path whose characters stand for themselves, not for patterns."""
+    return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
+
+
+# Footers.
+
+
+def footers(session: Session, files: Iterable[File], known: Mapping[File, Types]) -> dict[File, Types]:
+    """What the footers of files say; read where they are not `known`."""
+    found = {each: known[each] for each in files if each in known}
+    distant = []
+    for each in files:
+        if each in found:
+            continue
+        here = _here(each)
+        if here is not None:
+            found[each] = _arrow_types(pq.read_metadata(here))
+        elif inside(session):
+            found[each] = _java_types(session, each.path)
+        else:
+            distant.append(each)
+    return found | _distant_types(session, distant)
+
+
+def _here(file: File) -> Path | None:
+    """The file itself, where this machine has it too."""
+    if not file.path.startswith("file:"):
+        return None
+    path = Path("/" + file.path.removeprefix("file:").lstrip("/"))
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    same = seen.st_size == file.length and seen.st_mtime_ns // 1_000_000 == file.changed // 1_000
+    return path if same else None
+
+
+def _arrow_types(footer: pq.FileMetaData) -> Types:
+    found: list[tuple[str, str]] = []
+    for place in range(footer.num_columns):
+        column = footer.schema.column(place)
+        if column.name != column.path or column.max_repetition_level:
+            group = (column.path.partition(".")[0], "group")
+            found += [] if group in found else [group]
+            continue
+        said = json.loads(column.logical_type.to_json())
+        found.append((column.name, engine_type(column.physical_type, _annotation(said))))
+    return _by_name(found)
+
+
+def _annotation(said: Mapping[str, Any]) -> str:
+    """A column's logical type in the words of Parquet's Java library."""
+    kind = said["Type"].upper()
+    if kind == "TIMESTAMP":
+        unit = said["timeUnit"].removesuffix("econds").upper()
+        return f"TIMESTAMP({unit},{str(said['isAdjustedToUTC']).lower()})"
+    if kind == "INT":
+        return f"INTEGER({said['bitWidth']},{str(said['isSigned']).lower()})"
+    if kind == "DECIMAL":
+        return f"DECIMAL({said['precision']},{said['scale']})"
+    return "" if kind == "NONE" else str(kind)
+
+
+def _java_types(session: SparkSession, path: str) -> Types:
+    """By the driver's own reader, which reaches every file system that Spark does."""
+    jvm: Any = session._jvm
+    conf = session._jsparkSession.sessionState().newHadoopConf()
+    place = jvm.org.apache.hadoop.fs.Path(path)
+    file = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(place, conf)
+    reader = jvm.org.apache.parquet.hadoop.ParquetFileReader.open(file)
+    try:
+        fields = list(reader.getFooter().getFileMetaData().getSchema().getFields())
+    finally:
+        reader.close()
+    found: list[tuple[str, str]] = []
+    for field in fields:
+        if not field.isPrimitive() or field.getRepetition().name() == "REPEATED":
+            found.append((field.getName(), "group"))
+            continue
+        said = field.getLogicalTypeAnnotation()
+        physical = field.asPrimitiveType().getPrimitiveTypeName().name()
+        found.append((field.getName(), engine_type(physical, "" if said is None else said.toString())))
+    return _by_name(found)
+
+
+def _distant_types(session: Session, files: list[File]) -> dict[File, Types]:
+    """By the ends of files that only a Spark Connect server reaches; it reads them whole for that, once."""
+    found: dict[File, Types] = {}
+    tail = _TAIL
+    while files:
+        frame = session.read.format("binaryFile").load([literal_path(each.path) for each in files])
+        ends: dict[str, bytes] = dict(frame.selectExpr("path", f"substring(content, -{tail})").collect())
+        missing = []
+        for each in files:
+            end = ends[each.path]
+            size = int.from_bytes(end[-8:-4], "little") + 8
+            if size > len(end) and len(end) < each.length:
+                missing.append(each)
+                tail = max(tail, size)
+            else:
+                # A footer alone is a file too, of no rows that anybody reads.
+                found[each] = _arrow_types(pq.read_metadata(pa.BufferReader(_MAGIC + end[-size:])))
+        files = missing
+    return found
+
+
+def _by_name(found: Iterable[tuple[str, str]]) -> Types:
+    types: dict[str, str] = {}
+    for name, kind in found:
+        # Spark takes one of two columns of a name, or raises.
+        types[name] = "two columns" if name in types else kind
+    return types
+
+
+def engine_type(physical: str, annotation: str) -> str:
+    """The name of a column's type, which says how it is read; one that is no type of ours where it is not.
+
+    >>> engine_type("INT64", "TIMESTAMP(MILLIS,true)"), engine_type("INT32", "INTEGER(8,false)")
+    ('timestamp[ms, UTC]', 'bigint')
+    >>> engine_type("INT64", "INTEGER(64,false)"), engine_type("BYTE_ARRAY", "STRING")
+    ('decimal(20,0)', 'string')
+    >>> engine_type("INT32", "TIME(MILLIS,true)"), engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(38,9)")
+    ('int32 time', 'decimal(38,9)')
+    """
+    word, _, rest = annotation.partition("(")
+    physical = "BYTE_ARRAY" if physical == "BINARY" else physical
+    if physical == "INT96":
+        # Nanoseconds of a day, of which Spark keeps microseconds.
+        return "timestamp[ns, int96]"
+    if word == "TIMESTAMP":
+        unit, _, zoned = rest.rstrip(")").partition(",")
+        return f"timestamp[{_UNITS[unit]}{', UTC' if zoned == 'true' else ''}]"
+    if annotation == "INTEGER(64,false)":
+        return "decimal(20,0)"
+    if word == "DECIMAL":
+        return f"decimal({rest}"
+    if word == "DATE":
+        return "date"
+    if word in ("STRING", "ENUM", "JSON") and physical == "BYTE_ARRAY":
+        return "string"
+    if word in ("", "INTEGER") and physical in _PLAIN:
+        return _PLAIN[physical]
+    return f"{physical.replace('BYTE_ARRAY', 'BINARY')} {word}".strip().lower()
+
+
+def stored_as(kind: str) -> str:
+    """The type of Spark's that reads a column of some type without a value that it raises on.
+
+    >>> stored_as("timestamp[ms]"), stored_as("date"), stored_as("decimal(20,0)")
+    ('bigint', 'int', 'decimal(20,0)')
+    """
+    return _STORED.get(kind) or ("bigint" if kind.startswith("timestamp[") else kind)
+
+
+def family(kind: str) -> str:
+    """One name for a type as Spark's catalog says it and as files store it.
+
+    >>> family("smallint"), family("timestamp"), family("timestamp[ns, int96]"), family("timestamp[ms]")
+    ('bigint', 'timestamp[us, UTC]', 'timestamp[us, UTC]', 'timestamp[us]')
+    """
+    if kind.startswith("timestamp["):
+        kind = "timestamp" if "UTC" in kind or "int96" in kind else "timestamp_ntz"
+    if kind in ("tinyint", "smallint", "int"):
+        return "bigint"
+    return "string" if kind.startswith(("char", "varchar", "string")) else _FAMILIES.get(kind, kind)
