@@ -334,6 +334,13 @@ def _spark_connect_running(room: Path) -> Iterator[dict[str, Any]]:
         "spark.sql.shuffle.partitions": 2,
         "spark.sql.warehouse.dir": home / "warehouse",
         "spark.ui.enabled": "false",
+        # A cluster may set for all sessions what no session here may rely on.
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "false",
+        "spark.sql.legacy.timeParserPolicy": "EXCEPTION",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION",
+        "spark.sql.parquet.int96RebaseModeInRead": "EXCEPTION",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
     }
     command: list[str | Path] = [places[0] / "bin/spark-submit", "--master", "local[2]"]
     for key, value in settings.items():

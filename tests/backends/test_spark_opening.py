@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from incrowd.backends import spark_files
+from incrowd.backends import release_statement, spark_files
 from incrowd.backends.spark import Spark
 from incrowd.backends.spark_session import open_session
 from incrowd.backends.spark_sql import SETTINGS
 from incrowd.errors import BackendError, CatalogError, IncrowdError
 from incrowd.query.grammar import read as read_text
 from tests import servers
+from tests.backends.engines import house
+from tests.backends.houses import capped, plan_of, run
 from tests.backends.spark_houses import LOCAL
 from tests.backends.test_spark import catalog, rows
 
@@ -110,6 +112,9 @@ def test_files_of_another_make_that_come_later_stop_questions_not_single_rows(tm
     assert told.value.__context__ is None
     with pytest.raises(BackendError, match="let the owner open them again"):
         engine.version(["t"])
+    with pytest.raises(CatalogError, match="let the owner open them again") as before:
+        engine.refresh(["t"])
+    assert before.value.__context__ is None
 
 
 EVERY = pa.table(
@@ -320,3 +325,14 @@ def test_texts_are_read_by_the_shared_grammar(tmp_path: Path) -> None:
     found = engine.run(f"SELECT {names} FROM t").sort_by("user_id").to_pydict()
     for kind in kinds:
         assert found[kind] == [read_text(each, kind) for each in texts()], kind
+
+
+def test_a_bare_null_is_a_condition_on_spark_too() -> None:
+    engine = house("spark", "user").backend
+    for sql in (
+        "SELECT SUM(CASE WHEN NULL THEN x ELSE 1 END), COUNT_IF(NULL) FROM visits WHERE NOT (x = NULL)",
+        "SELECT COUNT(*) FILTER (WHERE NULL) FROM visits",
+    ):
+        (leaf,) = plan_of(sql, "user", rows=3, groups=3).leaves
+        found = run(engine, release_statement(*capped(leaf, 5, 5))).values
+        assert {value for each in found.values() for value in each.values()} <= {0}

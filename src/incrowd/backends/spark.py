@@ -236,7 +236,14 @@ class Spark:
     # Questions.
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Nothing: each statement looks at the tables as they are."""
+        """Refuse tables that are not made as they were at the opening: other types, folders, definitions."""
+        names, failure = list(tables), ""
+        try:
+            self._sealed(lambda: self._current(names))
+        except BackendError as error:
+            failure = str(error)
+        if failure:
+            raise CatalogError(failure)
 
     def version(self, tables: Iterable[str]) -> str:
         """Names, sizes and times of change of the files."""
