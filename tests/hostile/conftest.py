@@ -1,0 +1,46 @@
+"""What the hostile neighbour's tests share: their tallies, shown as a table at the end of a large run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from typing import Any
+
+import pytest
+
+from tests.hostile.neighbour import HEADING, Tally
+
+
+@pytest.fixture
+def counted(record_property: Callable[[str, object], None]) -> Callable[[Tally], None]:
+    """Keeps a tally for the table, and fails if something was found."""
+
+    def keep(tally: Tally) -> None:
+        record_property("hostile", {**asdict(tally), "found": len(tally.found)})
+        shown = "\n\n".join(tally.found[:5])
+        assert not tally.found, (
+            f"{len(tally.found)} of {tally.tried} questions tell more than numbers:\n{shown}"
+        )
+
+    return keep
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The table: what was tried, accepted, refused and broken, by engine."""
+    if "INCROWD_HOSTILE" not in os.environ:
+        return
+    sums: dict[str, Tally] = {}
+    for report in (each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, ())):
+        for name, found in getattr(report, "user_properties", ()):
+            if name != "hostile" or report.when != "call":
+                continue
+            total = sums.setdefault(found["engine"], Tally(found["engine"]))
+            for field in fields(Tally):
+                if field.name not in ("engine", "found"):
+                    setattr(total, field.name, getattr(total, field.name) + found[field.name])
+            total.found += [""] * found["found"]
+    terminalreporter.section("the hostile neighbour")
+    terminalreporter.line(HEADING)
+    for total in sums.values():
+        terminalreporter.line(total.line())
