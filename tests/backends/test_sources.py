@@ -13,6 +13,7 @@ EXACT = [
     *(
         ("numeric", "text"),
         ("VARCHAR", "integer"),
+        ("VARCHAR", "date"),
         ("uuid", "text"),
         ("BOOLEAN", "integer"),
         ("date", "date"),
@@ -22,7 +23,7 @@ EXACT = [
 MERGING = [
     *(("DOUBLE", "integer"), ("REAL", "text"), ("float", "text"), ("TIMESTAMP_NS", "timestamp")),
     *(("timestamp[ns, tz=UTC]", "timestamp"), ("TIMESTAMPTZ_NS", "text"), ("TIMESTAMP", "date")),
-    *(("BIGINT", "boolean"), ("DECIMAL(18,3)", "boolean")),
+    *(("VARCHAR", "boolean"), ("VARCHAR", "timestamp"), ("BIGINT", "boolean"), ("DECIMAL(18,3)", "boolean")),
 ]
 
 

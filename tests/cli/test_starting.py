@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from incrowd.catalog import load
+from incrowd.cli.tables import read_tables
 from incrowd.curator import Curator
 from tests.cli.conftest import Run
 
@@ -182,3 +183,10 @@ def test_a_database_that_cannot_be_listed_is_said(run: Run, postgres_database: s
     assert "no table that its role may read" in run("init", postgres_database, "--yes").err
     assert "no engine is installed for oracle" in run("init", "oracle://x/y", "--yes").err
     assert "one database alone" in run("init", postgres_database, "people.csv", "--yes").err
+
+
+def test_ids_that_begin_with_zeros_are_proposed_as_text(tmp_path: Path) -> None:
+    """Declared as integers they would be nobody's: 007 may be another person than 7."""
+    (tmp_path / "a.csv").write_text("id,zip,n\n007,01234,5\n008,99999,0\n")
+    (found,) = read_tables([str(tmp_path / "a.csv")], tmp_path)
+    assert found.columns == {"id": "VARCHAR", "zip": "VARCHAR", "n": "BIGINT"}

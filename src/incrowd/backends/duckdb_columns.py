@@ -39,8 +39,10 @@ def reading(collated: bool) -> Read:
             return _decimal(column, engine_type, kind, identifies)
         if found == "text":
             text = column if engine_type == "VARCHAR" else _try(column, "VARCHAR")
-            # A cast keeps the collation: one spelling would then answer for others, in other people's rows.
-            return (exp.Collate(this=text, expression=_BINARY.copy()) if collated else text), "text"
+            if collated:
+                # A cast keeps the collation: one spelling would answer for others, in other people's rows.
+                text = exp.Collate(this=text, expression=_BINARY.copy())
+            return (_plainly_written(text) if identifies and kind == "integer" else text), "text"
         if found == "timestamp":
             return _timestamp(column, engine_type), "timestamp"
         if found in ("boolean", "date"):
@@ -48,6 +50,13 @@ def reading(collated: bool) -> Read:
         raise QueryError(f"{engine_type} is not understood.")
 
     return read
+
+
+def _plainly_written(text: exp.Expr) -> exp.Expr:
+    """Text that is the only spelling of a whole number; NULL else, for 7 and 007 may be two people."""
+    pattern = exp.Literal.string("0|-?[1-9][0-9]*")
+    start = exp.Left(this=exp.paren(text.copy()), expression=exp.Literal.number("100"))
+    return exp.Case(ifs=[exp.If(this=exp.RegexpFullMatch(this=start, expression=pattern), true=text)])
 
 
 def _try(sql: exp.Expr, kind: str) -> exp.Expr:

@@ -31,7 +31,7 @@ _WIDE = frozenset({"ubigint", "hugeint", "uhugeint", "bignum", "uint64"})
 _EXACT: Mapping[str, frozenset[str]] = {
     "integer": frozenset({"integer", "text"}),
     "decimal": frozenset({"integer", "text"}),
-    "text": frozenset({"integer", "text", "boolean", "date", "timestamp"}),
+    "text": frozenset({"integer", "text", "date"}),
     "boolean": frozenset({"boolean", "integer", "text"}),
     "date": frozenset({"date", "timestamp", "text"}),
     "timestamp": frozenset({"timestamp", "text"}),

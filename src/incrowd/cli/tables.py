@@ -15,6 +15,8 @@ import duckdb
 from incrowd.backends import describe
 from incrowd.errors import InvalidInput
 
+_LOOKED_AT = 20_000
+"""Rows that are looked at to tell ids from numbers."""
 _CSV = {".csv", ".tsv", ".txt"}
 _PARQUET = {".parquet", ".pq"}
 _DUCKDB = {".duckdb", ".db", ".ddb"}
@@ -80,6 +82,18 @@ def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def _padded(engine: duckdb.DuckDBPyConnection, path: str, types: dict[str, str]) -> dict[str, str]:
+    """The columns of a CSV file in which numbers begin with zeros, as ids and zip codes do: they are text."""
+    names = ['"' + each.replace('"', '""') + '"' for each in types]
+    tests = ", ".join(f"COALESCE(BOOL_OR(regexp_matches({name}, '^[+-]?0[0-9]')), FALSE)" for name in names)
+    rows = f"(SELECT * FROM read_csv({path}, header = true, all_varchar = true) LIMIT {_LOOKED_AT})"
+    (found,) = engine.execute(f"SELECT {tests} FROM {rows}").fetchall()
+    whole = {"BIGINT", "HUGEINT", "INTEGER"}
+    return {
+        name: "VARCHAR" for name, padded in zip(types, found, strict=True) if padded and types[name] in whole
+    }
+
+
 def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
     """Table -> column -> type."""
     path = _text(str(file))
@@ -100,7 +114,8 @@ def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
             reader = "read_parquet" if kind == "parquet" else "read_csv"
             header = ", header = true" if kind == "csv" else ""
             described = engine.execute(f"DESCRIBE SELECT * FROM {reader}({path}{header})").fetchall()
-            return {_name(file): {each[0]: each[1] for each in described}}
+            types = {each[0]: each[1] for each in described}
+            return {_name(file): types if kind == "parquet" else types | _padded(engine, path, types)}
     except duckdb.Error:
         # The engine's own words quote rows of the file.
         raise InvalidInput(f"{file} cannot be read as a {kind} file; check that it is one.") from None
