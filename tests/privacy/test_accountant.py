@@ -7,6 +7,7 @@ import random
 from fractions import Fraction
 
 import mpmath as mp
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -88,6 +89,31 @@ def test_sampled_gaussians_are_never_below_the_truth(
     assert max(truth.sampled_delta(mu, rate, beside, less, d) for d in ("remove", "add")) >= truth.exact(
         delta
     )
+
+
+def attained(mu: float, rate: float, count: int, epsilon: float, direction: str) -> float:
+    """delta of sampled Gaussians whose losses are rounded down on a grid: the truth is above it."""
+    size = 2**20
+    x = np.linspace(-9.0, 9.0 + mu, 200_001)
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi) * (x[1] - x[0])
+    loss = np.log1p(rate * np.expm1(mu * x - mu * mu / 2))
+    loss, mass = (loss, density * np.exp(loss)) if direction == "remove" else (-loss, density)
+    spacing = float(np.abs(loss).max()) / 2**14
+    law = np.bincount(np.floor(loss / spacing).astype(int) % size, weights=mass, minlength=size)
+    composed = np.fft.irfft(np.fft.rfft(law) ** count, size)
+    total = spacing * np.fft.fftfreq(size, 1 / size)
+    return float(composed @ np.maximum(0.0, -np.expm1(epsilon - total)))
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "count", "delta"), [(0.1, 1e-6, 30, 1e-9), (0.1, 1e-4, 300, 1e-9), (1.0, 1e-3, 20, 1e-7)]
+)
+def test_rare_samples_cost_little_and_no_less_than_is_attained(
+    mu: float, rate: float, count: int, delta: float
+) -> None:
+    epsilon = (poisson(gaussian(mu), rate) * count).epsilon(delta)
+    assert max(attained(mu, rate, count, epsilon, d) for d in ("remove", "add")) <= delta
+    assert max(attained(mu, rate, count, 0.8 * epsilon, d) for d in ("remove", "add")) > delta
 
 
 @pytest.mark.parametrize(

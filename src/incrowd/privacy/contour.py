@@ -48,6 +48,7 @@ MOST_LATTICE = 2**20
 MOST_CELLS = 2**21
 MOST_REPEATS = 10**15
 _SMALL_RANGE = Fraction(1, 10**9)
+_WIDEST = 1000.0
 _LEAST_RATE = Fraction(1, 10**12)
 _NEGLIGIBLE = 1e-11
 """The share of the sum below which nodes are bounded rather than kept."""
@@ -106,7 +107,8 @@ class Plan:
 
 
 def _widest(event: lattice.OnSample) -> float:
-    return mixtures.widest(event) if isinstance(event, mixtures.Mixture) else sampling.widest(event.event)
+    """The range of losses of the event on its sample."""
+    return mixtures.span(event) if isinstance(event, mixtures.Mixture) else sampling.span(event)
 
 
 Part = events.Event | mixtures.Mixture
@@ -154,8 +156,8 @@ def _fits_floats(event: Part, count: int) -> bool:
     """Whether a curve of such numbers can be drawn in floats; other bounds must do for what is beyond."""
     if isinstance(event, lattice.OnSample):
         inner = event.event if isinstance(event, mixtures.Mixture) else event
-        wide = _widest(event) > _LEAST_RATE
-        return wide and inner.rate > _LEAST_RATE and _fits_floats(inner.event, count)
+        wide = sampling.widest(inner.event)
+        return wide > _LEAST_RATE and inner.rate > _LEAST_RATE and _fits_floats(inner.event, count)
     largest = count + max(getattr(event, "steps", 0), getattr(event, "categories", 0))
     amount: Fraction = getattr(event, "epsilon", getattr(event, "mu", Fraction(0)))
     return largest <= MOST_REPEATS and amount <= MOST_REPEATS
@@ -231,7 +233,7 @@ class Contour:
         fine = math.sqrt(12 * tolerance * scale / (repeats * (steepness + 1)))
         coarse = max(plan.widest() / MOST_CELLS, self.period / MOST_LATTICE)
         self.step = 2.0 ** math.floor(math.log2(max(fine, 2 * coarse)))
-        if self.period < 64 * self.step or plan.widest() > 1000:
+        if self.period < 64 * self.step or plan.widest() > _WIDEST:
             raise DoesNotFit("The losses are too wide for the lattice that this delta needs.")
         self.size = lattice.fast_size(self.period / self.step)
         self.period = self.size * self.step

@@ -63,12 +63,16 @@ def fits(event: events.PoissonUnits) -> bool:
     return event.units * max(1, 2 * steps(event.event)) <= MOST_POINTS
 
 
-def widest(mixture: Mixture) -> float:
-    """The widest range of losses."""
-    units, base = mixture.removed + mixture.added, mixture.event.event
-    if isinstance(base, events.Gaussian):
-        return sampling.widest(events.Gaussian(units * base.mu))
-    return 2 * units * float_up(base.epsilon)
+def span(mixture: Mixture) -> float:
+    """The range of losses on the sample, which is small where the rate is."""
+    base = mixture.event.event
+    if not isinstance(base, events.Gaussian):
+        turned = Mixture(mixture.event, mixture.added, mixture.removed)
+        return 2 * max(largest(mixture), largest(turned))
+    mu = float_up(base.mu)
+    ends = np.array([-sampling.REACH - mixture.added * mu, sampling.REACH + mixture.removed * mu])
+    top, bottom = _gaussian_logs(mixture, ends)
+    return 2 * float(np.abs(top - bottom).max())
 
 
 def largest(mixture: Mixture) -> float:

@@ -148,6 +148,18 @@ def widest(event: events.Sampled) -> float:
     return 2 * float_up(event.epsilon)
 
 
+def span(event: events.PoissonSubsampled | events.PoissonGroup | events.WithoutReplacement) -> float:
+    """The range of losses on the sample, which is small where the rate is."""
+    base = event.event
+    if isinstance(base, events.Gaussian):
+        mu = float_up(base.mu)
+        ends = np.array([mu * -REACH - mu * mu / 2, mu * (REACH + mu) - mu * mu / 2])
+    else:
+        ends = np.array([-1.0, 1.0]) * float_up(base.epsilon)
+    low, high = sampled_loss(np.clip(ends, -1e9, 1e9), float(event.rate)) if event.rate < 1 else ends
+    return 2 * float(max(high, -low))
+
+
 def lattice_points(
     event: events.PoissonSubsampled, direction: Direction, spacing: float
 ) -> tuple[Floats, Floats, float]:
