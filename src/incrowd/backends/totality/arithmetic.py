@@ -1,0 +1,322 @@
+"""Rules for numbers: literals, arithmetic, roundings, roots, logarithms, choices between numbers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from incrowd.backends.totality.ranges import (
+    Result,
+    absolute,
+    added,
+    divided,
+    mapped,
+    multiplied,
+    negated,
+    whole_corners,
+    whole_quotient,
+)
+from incrowd.backends.totality.values import (
+    LARGEST,
+    NUMBERS,
+    Kind,
+    Value,
+    as_double,
+    calendar_only,
+    constant,
+    double,
+    ends,
+    integer,
+    no_value,
+    numeric,
+    text,
+)
+from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
+
+_LARGEST_EXP = 700.0
+"""EXP overflows beyond 709, and vanishes below -745."""
+
+
+def literal(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """A constant as it is written. Decimals differ between engines, and are not known."""
+    parts_of(node, "this", "is_string")
+    if node.is_string:
+        return text(len(node.name)).but(null=False)
+    if not (node.name.isascii() and node.name.isdigit()):
+        raise NotTotalError(node, "decimals without a cast are not known")
+    value = int(node.name)
+    bits = next((each for each in (32, 64, 128) if value <= ends(each)[1]), 0)
+    if bits in (32, 64) or (bits == 128 and walk.engine.sum_bits == 128):
+        return constant(Kind.INTEGER, value, bits)
+    if walk.engine.name == "postgres":
+        return constant(Kind.NUMERIC, value)
+    raise NotTotalError(node, "it is too large")
+
+
+def number(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """An operand that must be a number."""
+    found = walk.value(node, known)
+    if found.kind not in NUMBERS:
+        raise NotTotalError(node, "it is no number")
+    return found
+
+
+def fitting(node: exp.Expr, low: int, high: int, bits: int, null: bool = True) -> Value:
+    """A whole number whose type holds all of its values."""
+    least, most = ends(bits)
+    if low < least or high > most:
+        raise NotTotalError(node, f"it may leave {bits} bits")
+    return integer(bits, low, high, null)
+
+
+def checked(walk: Walk, node: exp.Expr, result: Result) -> Value:
+    """A float, on an engine that may check it."""
+    if walk.engine.checks_floats:
+        if result.by_zero:
+            raise NotTotalError(node, "it may divide by zero")
+        if result.overflows:
+            raise NotTotalError(node, "it may overflow")
+        if result.vanishes:
+            raise NotTotalError(node, "it may vanish")
+    return result.value
+
+
+def negative(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """-x."""
+    parts_of(node, "this")
+    value = number(walk, node.this, known)
+    if value.kind is Kind.INTEGER and not value.empty:
+        return fitting(node, -int(value.high), -int(value.low), value.bits, value.null)
+    return negated(value)
+
+
+_WHOLE: dict[type[exp.Expr], Callable[[int, int], int]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+}
+_REAL: dict[type[exp.Expr], Callable[[Value, Value], Result]] = {
+    exp.Add: added,
+    exp.Sub: lambda one, two: added(one, negated(two)),
+    exp.Mul: multiplied,
+}
+
+
+def arithmetic(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """x + y, x - y and x * y; where one side is a CASE, branch by branch if need be."""
+    parts_of(node, "this", "expression")
+    if isinstance(node, exp.Sub) and walk.engine.name == "postgres":
+        sides = [walk.value(each, known) for each in (node.this, node.expression)]
+        if all(each.kind is Kind.DATE and calendar_only(each) for each in sides):
+            return integer(32, -4_000_000, 4_000_000)
+    try:
+        return _arithmetic(walk, node, known)
+    except NotTotalError:
+        return _by_branches(walk, node, known)
+
+
+def _arithmetic(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    one, two = number(walk, node.this, known), number(walk, node.expression, known)
+    null = one.null or two.null
+    if one.kind is Kind.INTEGER and two.kind is Kind.INTEGER:
+        bits = max(one.bits, two.bits)
+        if one.empty or two.empty:
+            return no_value(integer(bits))
+        low, high = whole_corners(one, two, _WHOLE[type(node)])
+        return fitting(node, *_of_quotient(walk, node, known, low, high), bits, null)
+    if isinstance(node, exp.Sub) and one.kind is two.kind is Kind.DOUBLE and _is_fraction(walk, node):
+        return double(0.0, 1.0).but(nan=one.nan or one.infinite, null=null)
+    if Kind.DOUBLE in (one.kind, two.kind):
+        return checked(walk, node, _REAL[type(node)](as_double(one), as_double(two)))
+    raise NotTotalError(node, "arithmetic of decimals is not known")
+
+
+def _of_quotient(walk: Walk, node: exp.Expr, known: Environment, low: int, high: int) -> tuple[int, int]:
+    """x * (y // x) lies between 0 and y, or at both ends of it, whichever way the quotient is rounded."""
+    if not isinstance(node, exp.Mul):
+        return low, high
+    for one, other in ((node.this, node.expression), (node.expression, node.this)):
+        quotient = other.unnest()
+        whole = isinstance(quotient, exp.IntDiv) or (
+            isinstance(quotient, exp.Div) and walk.engine.integer_slash
+        )
+        if whole and walk.keys.of(quotient.expression) == walk.keys.of(one):
+            top, by = walk.value(quotient.this, known), walk.value(one, known)
+            if top.kind is by.kind is Kind.INTEGER and top.low >= 0 and by.low > 0:
+                return max(low, 0), min(high, int(top.high))
+    return low, high
+
+
+def _is_fraction(walk: Walk, node: exp.Expr) -> bool:
+    """Whether it is x - FLOOR(x) or CEIL(x) - x, which lie between 0 and 1."""
+    one, two = node.this.unnest(), node.expression.unnest()
+    if isinstance(two, exp.Floor):
+        return walk.keys.of(two.this) == walk.keys.of(one)
+    return isinstance(one, exp.Ceil) and walk.keys.of(one.this) == walk.keys.of(two)
+
+
+def _by_branches(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """op(x, CASE ...) is CASE with op(x, ...) in each branch, where its test holds for x too."""
+    for place, other in (("expression", "this"), ("this", "expression")):
+        inner = node.args[place].unnest()
+        if isinstance(inner, exp.Case):
+            found = [no_value(walk.value(inner, known))]
+            for result, environment in walk.branches(inner, known):
+                if result is not None:
+                    branch = type(node)(**{place: result.copy(), other: node.args[other].copy()})
+                    found.append(_arithmetic(walk, branch, environment))
+            return walk.united(node, found)
+    return _arithmetic(walk, node, known)
+
+
+def division(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """x / y and x // y."""
+    parts_of(node, "this", "expression", "typed", "safe")
+    one, two = number(walk, node.this, known), number(walk, node.expression, known)
+    if one.kind is two.kind is Kind.INTEGER and (isinstance(node, exp.IntDiv) or walk.engine.integer_slash):
+        bits = max(one.bits, two.bits)
+        if two.may_be_zero and walk.engine.division_by_zero:
+            raise NotTotalError(node, "it may divide by zero")
+        if one.empty or two.empty or (two.low == two.high == 0):
+            return no_value(integer(bits))
+        return fitting(node, *whole_quotient(one, two), bits)
+    if isinstance(node, exp.IntDiv):
+        raise NotTotalError(node, "it is no division of whole numbers")
+    if Kind.NUMERIC in (one.kind, two.kind):
+        raise NotTotalError(node, "arithmetic of decimals is not known")
+    return checked(walk, node, divided(as_double(one), as_double(two)))
+
+
+def remainder(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """x % c, for a constant c other than zero."""
+    parts_of(node, "this", "expression")
+    one, two = number(walk, node.this, known), number(walk, node.expression, known)
+    if two.low != two.high or two.may_be_zero or one.kind is not two.kind:
+        raise NotTotalError(node, "its divisor is no constant")
+    if one.kind is Kind.INTEGER:
+        return integer(max(one.bits, two.bits), -abs(two.low), abs(two.low))
+    if one.kind is Kind.DOUBLE:
+        return double(-float(abs(two.low)), float(abs(two.low))).but(nan=one.nan or one.infinite)
+    raise NotTotalError(node, "arithmetic of decimals is not known")
+
+
+_ROUNDED: dict[type[exp.Expr], Callable[[float], float]] = {
+    exp.Floor: lambda value: float(math.floor(value)),
+    exp.Ceil: lambda value: float(math.ceil(value)),
+    exp.Trunc: lambda value: float(math.trunc(value)),
+    exp.Rint: lambda value: float(round(value)),
+}
+
+
+def rounding(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """FLOOR, CEIL, TRUNC, ROUND and RINT of a float; FLOOR of a decimal."""
+    parts_of(node, "this")
+    value = number(walk, node.this, known)
+    if value.kind is Kind.NUMERIC and isinstance(node, exp.Floor):
+        return value.but(low=math.floor(value.low), high=math.floor(value.high), zero=True, tiny=0)
+    if value.kind is not Kind.DOUBLE:
+        raise NotTotalError(node, "it is no float")
+    if isinstance(node, exp.Round):
+        low, high = _ROUNDED[exp.Floor], _ROUNDED[exp.Ceil]
+        if value.empty:
+            return value
+        return value.but(low=low(float(value.low)), high=high(float(value.high)), tiny=1.0, zero=True)
+    made = mapped(value, _ROUNDED[type(node)], 1.0)
+    if isinstance(node, exp.Floor) and walk.engine.name == "spark":
+        # It is a whole number there, and the end of 64 bits beyond them.
+        if not made.within(-(2.0**63), math.nextafter(2.0**63, 0)):
+            raise NotTotalError(node, "it may leave 64 bits")
+        return no_value(integer(64)) if made.empty else integer(64, int(made.low), int(made.high))
+    return made
+
+
+def magnitude(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """ABS."""
+    parts_of(node, "this")
+    value = absolute(number(walk, node.this, known))
+    if value.kind is Kind.INTEGER and not value.empty:
+        return fitting(node, int(value.low), int(value.high), value.bits, value.null)
+    return value
+
+
+def root(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """SQRT of what is not below zero."""
+    value = _float_argument(walk, node, known)
+    if value.below or (not value.empty and value.low < 0):
+        raise NotTotalError(node, "it may be the root of a negative number")
+    if value.empty:
+        return value
+    zero, tiny = value.may_be_zero, math.sqrt(min(float(value.least), LARGEST))
+    return value.but(low=math.sqrt(value.low), high=math.sqrt(value.high), tiny=tiny, zero=zero)
+
+
+def logarithm(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """LN of what is above zero."""
+    value = _float_argument(walk, node, known)
+    if value.below or (not value.empty and (value.low < 0 or value.may_be_zero)):
+        raise NotTotalError(node, "it may be the logarithm of zero, or of a negative number")
+    # Next to 1, logarithms are about 2^-53.
+    return double(-746.0, 711.0, 2.0**-60).but(above=value.above, nan=value.nan)
+
+
+def exponential(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """EXP of a number of modest size."""
+    value = _float_argument(walk, node, known)
+    if not value.within(-_LARGEST_EXP, _LARGEST_EXP):
+        raise NotTotalError(node, "it may overflow")
+    if value.empty:
+        return value
+    # Libraries differ in the last bits.
+    low, high = math.exp(value.low) * (1 - 1e-9), math.exp(value.high) * (1 + 1e-9)
+    return double(low, high, low)
+
+
+def _float_argument(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this")
+    value = number(walk, node.this, known)
+    if value.kind is not Kind.DOUBLE:
+        raise NotTotalError(node, "it is no float")
+    return value
+
+
+def instead_of_nan(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """NANVL(x, y): y where x is NaN."""
+    parts_of(node, "this", "expression")
+    one, two = number(walk, node.this, known), number(walk, node.expression, known)
+    return walk.united(node, [one.but(nan=False), two])
+
+
+def bits_of(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """x & c and SHIFTRIGHT(x, c) of 64-bit integers."""
+    parts_of(node, "this", "expression")
+    one, two = number(walk, node.this, known), number(walk, node.expression, known)
+    if one.kind is not Kind.INTEGER or two.kind is not Kind.INTEGER or two.low != two.high or two.low < 0:
+        raise NotTotalError(node, "its operands are not known")
+    if isinstance(node, exp.BitwiseAnd):
+        return integer(64, 0, two.high)
+    if one.empty:
+        return one
+    return integer(one.bits, int(one.low) >> int(two.low), int(one.high) >> int(two.low))
+
+
+def numeric_of(value: Value) -> Value:
+    """A whole number as a decimal."""
+    return no_value(numeric(0, 0)) if value.empty else value.but(kind=Kind.NUMERIC, bits=0)
+
+
+ARITHMETIC: dict[type[exp.Expr], Rule] = {
+    exp.Literal: literal,
+    exp.Neg: negative,
+    **dict.fromkeys(_WHOLE, arithmetic),
+    exp.Div: division,
+    exp.IntDiv: division,
+    exp.Mod: remainder,
+    **dict.fromkeys((exp.Floor, exp.Ceil, exp.Trunc), rounding),
+    exp.Abs: magnitude,
+    exp.Sqrt: root,
+    exp.Ln: logarithm,
+    exp.Exp: exponential,
+}

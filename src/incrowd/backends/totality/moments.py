@@ -1,0 +1,114 @@
+"""Rules for dates and timestamps, all of them in the years 1 to 9999: engines raise at the ends of theirs."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from sqlglot import exp
+
+from incrowd.backends.totality.values import (
+    DAY,
+    TIMES,
+    Kind,
+    Value,
+    calendar_only,
+    integer,
+    no_value,
+    numeric,
+    time,
+)
+from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
+
+_PARTS = {
+    "YEAR": (1, 9999),
+    "QUARTER": (1, 4),
+    "MONTH": (1, 12),
+    "WEEK": (1, 53),
+    "DAY": (1, 31),
+    "DOW": (0, 7),
+    "DAYOFWEEK": (0, 7),
+    "HOUR": (0, 23),
+    "MINUTE": (0, 59),
+    "SECOND": (0, 60),
+}
+_TRUNCATED = {"YEAR": 366, "QUARTER": 92, "MONTH": 31, "WEEK": 7, "DAY": 1, "HOUR": 1, "MINUTE": 1}
+"""How many days a truncation goes back at most."""
+_FIRST_MONDAY = (dt.date(1, 1, 1) - dt.date(1970, 1, 1)).days
+_SPARK_PARTS: dict[type[exp.Expr], str] = {
+    exp.Year: "YEAR",
+    exp.Quarter: "QUARTER",
+    exp.Month: "MONTH",
+    exp.WeekOfYear: "WEEK",
+    exp.Day: "DAY",
+    exp.DayOfWeek: "DOW",
+    exp.Hour: "HOUR",
+    exp.Minute: "MINUTE",
+    exp.Second: "SECOND",
+}
+
+
+def _moment(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    value = walk.value(node, known)
+    if value.kind not in TIMES:
+        raise NotTotalError(node, "it is no date")
+    if not calendar_only(value):
+        raise NotTotalError(node, "it may leave the calendar")
+    return value
+
+
+def _part(node: exp.Expr, name: str) -> tuple[int, int]:
+    if name not in _PARTS:
+        raise NotTotalError(node)
+    return _PARTS[name]
+
+
+def _extracted(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "expression")
+    value = _moment(walk, node.expression, known)
+    low, high = _part(node, node.name.upper())
+    if node.name.upper() in ("HOUR", "MINUTE", "SECOND") and value.kind is Kind.DATE:
+        raise NotTotalError(node, "a date has no such part")
+    return numeric(low, high) if walk.engine.name == "postgres" else integer(64, low, high)
+
+
+def _part_function(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this")
+    inner = node.this.this if isinstance(node.this, exp.TsOrDsToDate) else node.this
+    _moment(walk, inner, known)
+    return integer(32, *_PARTS[_SPARK_PARTS[type(node)]])
+
+
+def _truncated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """It never leaves the calendar: its first day is the first of a year, a month and a week."""
+    parts_of(node, "this", "unit")
+    value = _moment(walk, node.this, known)
+    back = _TRUNCATED.get(node.args["unit"].name.upper())
+    if back is None:
+        raise NotTotalError(node)
+    if value.empty:
+        return no_value(time(Kind.TIMESTAMP))
+    unit = DAY if value.kind is Kind.DATE else 1
+    low, high = int(value.low) * unit - back * DAY, int(value.high) * unit
+    first = _FIRST_MONDAY * DAY
+    return time(Kind.TIMESTAMP).but(low=max(low, first), high=high, below=False, above=False)
+
+
+def _days_between(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """DATE_DIFF('day', x, y) of dates."""
+    parts_of(node, "this", "expression", "unit", "date_part_boundary")
+    if node.args.get("unit") is not None and node.args["unit"].name.upper() != "DAY":
+        raise NotTotalError(node)
+    for each in (node.this, node.expression):
+        inner = each.this if isinstance(each, exp.TsOrDsToDate) else each
+        if _moment(walk, inner, known).kind is not Kind.DATE:
+            raise NotTotalError(node, "it is no difference of dates")
+    return integer(64 if walk.engine.name == "duckdb" else 32, -(4 * 10**6), 4 * 10**6)
+
+
+MOMENTS: dict[type[exp.Expr], Rule] = {
+    exp.Extract: _extracted,
+    exp.TimestampTrunc: _truncated,
+    exp.DateTrunc: _truncated,
+    exp.DateDiff: _days_between,
+}
+SPARK_MOMENTS: dict[type[exp.Expr], Rule] = dict.fromkeys(_SPARK_PARTS, _part_function)

@@ -1,0 +1,193 @@
+"""Rules for text. Functions of it raise on none but very long texts, negative lengths and bad patterns."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.backends.totality.forms import is_text, part_of
+from incrowd.backends.totality.values import Kind, Value, boolean, integer, text
+from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
+
+LONGEST_JOINED = 1_000_000
+LONGEST_MATCHED = 1_000
+
+
+def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    value = walk.value(node, known)
+    if not is_text(value):
+        raise NotTotalError(node, "it is no text")
+    return value
+
+
+def _same_length(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """LOWER and UPPER, of which some letters become two or three."""
+    parts_of(node, "this")
+    return text(3 * _text(walk, node.this, known).high)
+
+
+def _trimmed(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "expression")
+    _constant(node.expression)
+    return _text(walk, node.this, known).but(form="")
+
+
+def _constant(node: exp.Expr | None) -> str:
+    if not isinstance(node, exp.Literal) or not node.is_string:
+        raise NotTotalError(node or exp.null(), "it is no constant text")
+    return node.name
+
+
+def _length(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this")
+    return integer(
+        64 if walk.engine.name == "duckdb" else 32, 0, min(_text(walk, node.this, known).high, 2**31 - 1)
+    )
+
+
+def _place(node: exp.Expr | None, least: int) -> int:
+    if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit():
+        raise NotTotalError(node or exp.null(), "it is no constant place")
+    place = int(node.name)
+    if not least <= place < 2**31:
+        raise NotTotalError(node, "the place is out of range")
+    return place
+
+
+def _substring(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "start", "length")
+    value = _text(walk, node.this, known)
+    start = _place(node.args["start"], 1)
+    if node.args.get("length") is None:
+        return value.but(form="")
+    length = _place(node.args["length"], 0)
+    return text(min(length, value.high), part_of(value, start, length))
+
+
+def _end(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """LEFT and RIGHT."""
+    parts_of(node, "this", "expression")
+    value, length = _text(walk, node.this, known), _place(node.expression, 0)
+    form = part_of(value, 1, length) if isinstance(node, exp.Left) else ""
+    return text(min(length, value.high), form)
+
+
+def _joined(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "expression", "safe")
+    long = _text(walk, node.this, known).high + _text(walk, node.expression, known).high
+    if long > LONGEST_JOINED:
+        raise NotTotalError(node, "the text may become too long")
+    return text(long)
+
+
+def _replaced(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "expression", "replacement")
+    old, new = _constant(node.expression), _constant(node.args["replacement"])
+    if not old or len(new) > len(old):
+        raise NotTotalError(node, "the text may become longer")
+    return _text(walk, node.this, known).but(form="")
+
+
+def _found(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """CONTAINS and STARTS_WITH."""
+    parts_of(node, "this", "expression")
+    _text(walk, node.this, known)
+    _text(walk, node.expression, known)
+    return boolean()
+
+
+def _position(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "substr")
+    _text(walk, node.this, known)
+    _text(walk, node.args["substr"], known)
+    return integer(32, 0, 2**31 - 1)
+
+
+def _like(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """A pattern made of constants without a backslash, which engines read as an escape."""
+    parts_of(node, "this", "expression")
+    _text(walk, node.this, known)
+    _text(walk, node.expression, known)
+    constants = list(node.expression.find_all(exp.Literal))
+    if node.expression.find(exp.Column) or any(each.is_string and "\\" in each.name for each in constants):
+        raise NotTotalError(node, "the pattern is not known")
+    return boolean()
+
+
+def _matched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """A constant pattern over a short text: engines raise on patterns over texts of hundreds of millions."""
+    from incrowd.query.grammar import GRAMMARS
+
+    parts_of(node, "this", "expression")
+    pattern = _constant(node.expression)
+    shapes = ("{}", "^({})$", r"\A(?:{})\z")
+    if not any(pattern == shape.format(each) for shape in shapes for each in GRAMMARS.values()):
+        raise NotTotalError(node, "the pattern is not known")
+    if _text(walk, node.this, known).high > LONGEST_MATCHED:
+        raise NotTotalError(node, "the text may be too long")
+    return boolean()
+
+
+def _translated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "from_", "to")
+    old, new = _constant(node.args["from_"]), _constant(node.args["to"])
+    if len(new) > len(old):
+        raise NotTotalError(node, "the tables differ")
+    return _text(walk, node.this, known).but(form="")
+
+
+def _collated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    parts_of(node, "this", "expression")
+    name = node.expression.name
+    if name.lower() not in ("c", "binary", "utf8_binary"):
+        raise NotTotalError(node, "the collation is not known")
+    return _text(walk, node.this, known)
+
+
+def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """Functions that the parser has no construct for."""
+    name, arguments = str(node.this).upper(), node.expressions
+    if name == "OCTET_LENGTH" and len(arguments) == 1:
+        _text(walk, arguments[0], known)
+        return integer(32, 0, 2**31 - 1)
+    if name == "BTRIM" and len(arguments) == 2:
+        _constant(arguments[1])
+        return _text(walk, arguments[0], known).but(form="")
+    if walk.engine.name == "spark" and name == "TRY_VALIDATE_UTF8" and len(arguments) == 1:
+        return _text(walk, arguments[0], known)
+    if walk.engine.name == "spark" and name == "COLLATE" and len(arguments) == 2:
+        if _constant(arguments[1]) != "UTF8_BINARY":
+            raise NotTotalError(node, "the collation is not known")
+        value = walk.value(arguments[0], known)
+        if value.kind is not Kind.TEXT:
+            raise NotTotalError(node, "it is no text")
+        return value
+    raise NotTotalError(node)
+
+
+STRINGS: dict[type[exp.Expr], Rule] = {
+    exp.Lower: _same_length,
+    exp.Upper: _same_length,
+    exp.Trim: _trimmed,
+    exp.Length: _length,
+    exp.Substring: _substring,
+    exp.Left: _end,
+    exp.Right: _end,
+    exp.DPipe: _joined,
+    exp.Replace: _replaced,
+    exp.Contains: _found,
+    exp.StartsWith: _found,
+    exp.Like: _like,
+    exp.RegexpFullMatch: _matched,
+    exp.Collate: _collated,
+}
+POSTGRES_STRINGS: dict[type[exp.Expr], Rule] = {
+    exp.RegexpLike: _matched,
+    exp.StrPosition: _position,
+    exp.Translate: _translated,
+    exp.Anonymous: _called,
+}
+SPARK_STRINGS: dict[type[exp.Expr], Rule] = {
+    exp.RegexpLike: _matched,
+    exp.Translate: _translated,
+    exp.Anonymous: _called,
+}

@@ -1,0 +1,163 @@
+"""Every statement that the suites of this folder run, in the words of each engine, without the engines.
+
+PostgreSQL's and Spark's statements need the types of the tables only, so no server is started here.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from incrowd.backends import census_statement, postgres, postgres_sql, release_statement, spark, spark_sql
+from incrowd.backends.sources import projection
+from incrowd.backends.translation import translate
+from incrowd.query import Leaf
+from tests.backends import test_totality as lists
+from tests.backends.grammar import Asked, questions
+from tests.backends.houses import capped, catalog_of, plan_of
+
+POSTGRES_TYPES = {
+    "visits": {
+        **dict.fromkeys(("user_id", "day", "x", "n", "cat"), "bigint"),
+        **dict.fromkeys(("city", "grp", "t"), "text"),
+        "f": "double precision",
+        "p": "numeric",
+        "b": "boolean",
+        "d": "date",
+        "ts": "timestamp without time zone",
+    },
+    "steps": {"user_id": "bigint", "day": "bigint", "m": "bigint", "w": "double precision"},
+    "cities": {"city": "text", "region": "text", "size": "bigint"},
+}
+SPARK_TYPES = {
+    table: {
+        column: {
+            "text": "string",
+            "double precision": "double",
+            "numeric": "decimal(20,9)",
+            "timestamp without time zone": "timestamp",
+        }.get(kind, kind)
+        for column, kind in columns.items()
+    }
+    for table, columns in POSTGRES_TYPES.items()
+}
+
+
+def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = False) -> Iterator[str]:
+    """The release and the census of a leaf."""
+    if l2 and leaf.units and leaf.keys:
+        leaf = leaf.in_l2()
+    bounded, large = capped(leaf, cells, generous)
+    yield release_statement(bounded, large).sql
+    if leaf.uncapped:
+        yield census_statement(leaf).sql
+
+
+def leaves() -> Iterator[tuple[str, Leaf]]:
+    """The leaves of the fixed lists: every expression, condition and pair of bounds."""
+    bounds = "contribution_bounds_per_row => (-1e9, 1e9)"
+    for each in lists.EXPRESSIONS:
+        for given_bounds in (bounds, bounds.replace("row", "group")):
+            sql = f"SELECT SUM({each}, {given_bounds}) AS a FROM visits AS v"
+            yield "user", plan_of(sql, "user").leaves[0]
+        sql = f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k"
+        yield "user", plan_of(sql, "user", rows=1).leaves[0]
+    for condition in lists.CONDITIONS:
+        inner = (
+            "SELECT user_id, MIN(v.f) AS f, SUM(v.x) AS s, AVG(v.f) AS a, MAX(v.d) AS d "
+            f"FROM visits AS v WHERE {condition} GROUP BY user_id"
+        )
+        for sql in (
+            f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits AS v WHERE {condition}",
+            f"SELECT YEAR(p.d), COUNT(*), AVG(LEAST(GREATEST(p.s, -9), 9)) FROM ({inner}) AS p GROUP BY 1",
+        ):
+            yield "user", plan_of(sql, "user", rows=2, groups=2).leaves[0]
+    for low, high in BOUNDS:
+        text = f"contribution_bounds_per_row => ({low!r}, {high!r})"
+        for column in ("v.x", "v.f", "v.n"):
+            names = ("SUM", "AVG", "VAR_POP", "MEDIAN", "MAX")
+            asked = ", ".join(f"{name}({column}, {text})" for name in names)
+            per_group = f"SUM({column}, {text.replace('per_row', 'per_group')})"
+            sql = f"SELECT v.cat, {asked}, {per_group} AS g FROM visits AS v GROUP BY v.cat"
+            yield "user", plan_of(sql, "user").leaves[0]
+
+
+BOUNDS = [
+    (0, 0),
+    (5, 5),
+    (-1e60, 1e60),
+    (0, 1e-58),
+    (-1e-59, 1e-60),
+    (1e17, 1e17 + 16),
+    (-1, 2**62),
+    (-0.3, 0.7),
+]
+
+
+@functools.cache
+def fixed() -> tuple[tuple[str, str], ...]:
+    """Mode and text of every statement of the fixed lists, in DuckDB's words."""
+    return tuple(
+        (mode, sql) for mode, leaf in leaves() for cells in (0, 45) for sql in statements_of(leaf, cells)
+    )
+
+
+@functools.cache
+def generated(count: int) -> tuple[tuple[str, str], ...]:
+    """The same of generated questions."""
+    found: list[tuple[str, str]] = []
+
+    @settings(
+        max_examples=count,
+        phases=[Phase.generate],
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        database=None,
+    )
+    @given(
+        asked=questions(),
+        cells=st.sampled_from([0, 1, 2, 5, 21, 24, 45]),
+        generous=st.sampled_from([0, 1, 5]),
+        rows=st.sampled_from([None, None, 1, 3]),
+        groups=st.sampled_from([None, None, 1, 2]),
+        l2=st.booleans(),
+    )
+    def draw(asked: Asked, cells: int, generous: int, rows: int | None, groups: int | None, l2: bool) -> None:
+        for leaf in plan_of(asked.sql, asked.mode, rows=rows, groups=groups).leaves:
+            found.extend((asked.mode, sql) for sql in statements_of(leaf, cells, generous, l2))
+
+    draw()
+    return tuple(dict.fromkeys(found))
+
+
+@functools.cache
+def tables_of(engine: str, mode: str) -> dict[str, exp.Query]:
+    """The queries that read the houses' tables on an engine."""
+    catalog = catalog_of(mode)
+    found: dict[str, exp.Query] = {}
+    for place, name in enumerate(catalog.tables):
+        if engine == "postgres":
+            origin = exp.Table(
+                this=exp.to_identifier(name, quoted=True), db=exp.to_identifier("public", quoted=True)
+            )
+            found[name] = projection(
+                catalog, name, origin, POSTGRES_TYPES[name], postgres._read, postgres_sql.DIALECT
+            )
+        else:
+            origin = exp.Table(this=exp.to_identifier(f"incrowd_{place}", quoted=True))
+            made = projection(catalog, name, origin, SPARK_TYPES[name], spark._read, spark_sql.DIALECT)
+            found[name] = made.select(exp.column(spark_sql.PLACE, quoted=True))
+    return found
+
+
+def final(engine: str, mode: str, sql: str) -> str:
+    """A statement as the engine gets it."""
+    if engine == "duckdb":
+        return sql
+    dialect = postgres_sql.DIALECT if engine == "postgres" else spark_sql.DIALECT
+    return translate(sql, dialect, tables_of(engine, mode))
