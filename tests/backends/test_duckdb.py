@@ -28,7 +28,7 @@ def catalog(source: dict[str, Any], **table: Any) -> Catalog:
 
 
 def rows(engine: DuckDB) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in engine.run("SELECT * FROM t ORDER BY ALL").to_pylist()]
+    return [tuple(row.values()) for row in engine._run("SELECT * FROM t ORDER BY ALL").to_pylist()]
 
 
 def test_csv_is_read_record_by_record(tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ def test_an_error_of_the_engine_says_nothing_of_rows_and_names_no_variable() -> 
     secret = pa.table({"a": [1]})
     for progress in (None, lambda share: None):
         with pytest.raises(BackendError) as failure:
-            engine.run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t", progress)
+            engine._run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t", progress)
         told = [failure.value, failure.value.__cause__, failure.value.__context__]
         assert "77" not in str(told) and told[1:] == [None, None]
     with pytest.raises(BackendError):
-        engine.run("SELECT * FROM secret")
+        engine._run("SELECT * FROM secret")
     assert secret.num_rows == 1
 
 
@@ -136,7 +136,7 @@ def test_progress_is_reported_up_to_the_end() -> None:
     assert engine.run("SELECT COUNT(*) AS n FROM t", seen.append).to_pylist() == [{"n": 1}]
     assert seen[-1] == 1.0 and all(0 <= each <= 1 for each in seen)
     with pytest.raises(BackendError):
-        engine.run("SELECT nothing FROM t", seen.append)
+        engine._run("SELECT nothing FROM t", seen.append)
 
 
 def test_a_frame_whose_text_is_no_text_is_refused_when_it_is_opened() -> None:

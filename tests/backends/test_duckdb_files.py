@@ -24,7 +24,7 @@ def catalog(source: dict[str, Any], columns: dict[str, str], unit: Any = "row") 
 
 
 def rows(engine: DuckDB, columns: str = "*") -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in engine.run(f"SELECT {columns} FROM t ORDER BY ALL").to_pylist()]
+    return [tuple(row.values()) for row in engine._run(f"SELECT {columns} FROM t ORDER BY ALL").to_pylist()]
 
 
 def moments(unit: str, zone: str | None) -> pa.Table:
@@ -44,7 +44,7 @@ def test_moments_beyond_the_calendar_make_nothing_fail(
         engine = DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}, {"moment": "timestamp"}))
     else:
         engine = DuckDB(catalog({"frame": "t"}, {"moment": "timestamp"}), {"t": table})
-    found = engine.run("SELECT epoch_us(moment) AS us FROM t").column("us").to_pylist()
+    found = engine._run("SELECT epoch_us(moment) AS us FROM t").column("us").to_pylist()
     factor = {"s": 1000 if store == "parquet" else 10**6, "ms": 1000, "us": 1, "ns": 1}[unit]
     divisor = 1000 if unit == "ns" else 1
     ordinary = 1_600_000_000_000 * factor // divisor

@@ -33,8 +33,12 @@ class Backend(Protocol):
         """A text that changes when the rows of these tables may have changed."""
         ...
 
+    def prove(self, sql: str) -> None:
+        """BackendError unless no row can make the engine raise on a statement."""
+        ...
+
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
-        """The result of a statement."""
+        """The result of a statement that `prove` accepts."""
         ...
 
     def close(self) -> None:

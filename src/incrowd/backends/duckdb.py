@@ -27,6 +27,7 @@ from incrowd.backends.duckdb_files import csv_piece, parquet_copy, parquet_piece
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
 from incrowd.backends.frames import arrow_table, sound
 from incrowd.backends.sources import source_column
+from incrowd.backends.totality import PIECE, Prover
 from incrowd.backends.translation import keep_rows
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
@@ -54,6 +55,9 @@ class DuckDB:
         self._once: set[str] = set()
         self._copies = Copies(catalog.copies)
         self._seen: dict[str, tuple[str, ...]] = {}
+        self._prover = Prover(
+            "duckdb", private=[name for name, table in catalog.tables.items() if table.private]
+        )
         self._connection = duckdb.connect(":memory:")
         for setting in _SETTINGS:
             self._connection.execute(setting)
@@ -90,6 +94,9 @@ class DuckDB:
         pieces = self._pieces(name)
         select = " UNION ALL BY NAME ".join(self._selects(name, pieces))
         self._connection.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {select}")
+        bare = [replace(piece, origin=PIECE) for piece in pieces]
+        kinds = {sql: piece.types for sql, piece in zip(self._selects(name, bare), bare, strict=True)}
+        self._prover.view(name, kinds.items())
 
     def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[str]:
         """The pieces as the catalog declares them; `others` are pieces of the same table."""
@@ -187,8 +194,17 @@ class DuckDB:
                 mark.update(f"{name} {line}\n".encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
 
+    def prove(self, sql: str) -> None:
+        """BackendError unless no row can make the statement raise."""
+        self._prover.prove(sql)
+
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement, with progress reported while it runs."""
+        self.prove(sql)
+        return self._run(sql, progress)
+
+    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The same of a statement that is known to be total."""
         sql = self._read_once(sql) if self._once else sql
         failure = ""
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by

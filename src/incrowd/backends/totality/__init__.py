@@ -9,7 +9,7 @@ that tables of the declared types can hold.
 
 Proof, by abstract interpretation. Each expression gets a `Value`, a type and a range that hold of it on every
 row: of columns by their type, of constants by reading them, of all else by a rule for its construct
-(`arithmetic`, `conversions`, `strings`, `moments`, `constructs`) that refuses operands on which the engine
+(`arithmetic`, `cast_rules`, `strings`, `moments`, `constructs`) that refuses operands on which the engine
 raises. Tests of CASE narrow the ranges of what they compare (`guards`). Nothing else is assumed of rows than
 that there are at most 2^41 of them: nothing is concluded from WHERE, ON, AND or the order of evaluation, so
 the proof stands however the optimizer moves expressions. A constant expression is an expression like any
@@ -27,6 +27,6 @@ Traceback (most recent call last):
 incrowd.errors.BackendError: CAST(f AS BIGINT) is not known to be safe on every row (it may leave 64 bits)...
 """
 
-from incrowd.backends.totality.proof import Prover
+from incrowd.backends.totality.proof import PIECE, Prover
 
-__all__ = ["Prover"]
+__all__ = ["PIECE", "Prover"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from incrowd.backends.totality.ranges import (
+from incrowd.backends.totality.intervals import (
     Result,
     absolute,
     added,

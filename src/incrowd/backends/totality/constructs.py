@@ -11,10 +11,10 @@ from incrowd.backends.totality.arithmetic import (
     instead_of_nan,
     rounding,
 )
-from incrowd.backends.totality.conversions import CONVERSIONS
+from incrowd.backends.totality.cast_rules import CONVERSIONS
+from incrowd.backends.totality.intervals import summed
 from incrowd.backends.totality.limbs import limb_sum
-from incrowd.backends.totality.moments import MOMENTS, SPARK_MOMENTS
-from incrowd.backends.totality.ranges import summed
+from incrowd.backends.totality.moments import DUCKDB_MOMENTS, MOMENTS, POSTGRES_MOMENTS, SPARK_MOMENTS
 from incrowd.backends.totality.strings import POSTGRES_STRINGS, SPARK_STRINGS, STRINGS
 from incrowd.backends.totality.values import (
     MOST_ROWS,
@@ -201,8 +201,8 @@ _COMMON: dict[type[exp.Expr], Rule] = {
     **MOMENTS,
 }
 _OWN: dict[str, dict[type[exp.Expr], Rule]] = {
-    "duckdb": {exp.Round: rounding, exp.Window: _numbered},
-    "postgres": {exp.Window: _numbered, **POSTGRES_STRINGS},
+    "duckdb": {exp.Round: rounding, exp.Window: _numbered, **DUCKDB_MOMENTS},
+    "postgres": {exp.Window: _numbered, **POSTGRES_STRINGS, **POSTGRES_MOMENTS},
     "spark": {
         exp.Case: limb_sum,
         exp.Rint: rounding,

@@ -11,8 +11,8 @@ import functools
 import sqlglot
 from sqlglot import exp
 
-from incrowd.backends.totality.conversions import converted
-from incrowd.backends.totality.ranges import summed
+from incrowd.backends.totality.cast_rules import converted
+from incrowd.backends.totality.intervals import summed
 from incrowd.backends.totality.templates import HOLE, filled
 from incrowd.backends.totality.values import MOST_ROWS, Value, integer
 from incrowd.backends.totality.walk import Environment, Walk

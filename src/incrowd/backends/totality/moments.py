@@ -105,10 +105,30 @@ def _days_between(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return integer(64 if walk.engine.name == "duckdb" else 32, -(4 * 10**6), 4 * 10**6)
 
 
+def _in_utc(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """x AT TIME ZONE 'UTC' of a moment with a zone."""
+    parts_of(node, "this", "zone")
+    zone = node.args["zone"]
+    if not (zone.is_string and zone.name == "UTC" and walk.value(node.this, known).form in _ZONED):
+        raise NotTotalError(node, "its zone is not known")
+    return time(Kind.TIMESTAMP)
+
+
+def _tried(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """TRY, of nothing but such a change of zone: bare, DuckDB's may leave the calendar."""
+    parts_of(node, "this")
+    if not isinstance(node.this, exp.AtTimeZone):
+        raise NotTotalError(node)
+    return _in_utc(walk, node.this, known)
+
+
+_ZONED = frozenset({"timestamp with time zone", "timestamptz", "timestamptz_ns"})
 MOMENTS: dict[type[exp.Expr], Rule] = {
     exp.Extract: _extracted,
     exp.TimestampTrunc: _truncated,
     exp.DateTrunc: _truncated,
     exp.DateDiff: _days_between,
 }
+DUCKDB_MOMENTS: dict[type[exp.Expr], Rule] = {exp.Try: _tried}
+POSTGRES_MOMENTS: dict[type[exp.Expr], Rule] = {exp.AtTimeZone: _in_utc}
 SPARK_MOMENTS: dict[type[exp.Expr], Rule] = dict.fromkeys(_SPARK_PARTS, _part_function)

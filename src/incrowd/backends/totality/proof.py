@@ -2,59 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from incrowd.backends.totality.constructs import RULES
-from incrowd.backends.totality.rules import ENGINES, Engine
+from incrowd.backends.totality.engine_rules import ENGINES, Engine
 from incrowd.backends.totality.values import TIMES, Value, calendar_only, hull
 from incrowd.backends.totality.walk import Keys, NotTotalError, Walk, parts_of
-from incrowd.errors import BackendError
+from incrowd.errors import BackendError, CatalogError
 
 Columns = dict[str, Value]
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "with_", "distinct")
+PIECE = "__piece"
+"""What a query of a view calls the rows that it reads."""
 _MOST_KEPT = 256
 
 
 class Prover:
     """Proves of each statement over some tables that no row can make its engine raise.
 
-    `tables` names the columns of each table with the engine's types; `views` are queries over them that
-    statements read by name.
+    `tables` names the columns of each table with the engine's types; `private` are those whose rows must not
+    be told of. Statements over other tables alone are let pass: if they fail, they fail for everybody.
     """
 
     def __init__(
         self,
         engine: str,
-        tables: Mapping[str, Mapping[str, str]],
-        views: Mapping[str, str] | None = None,
+        tables: Mapping[str, Mapping[str, str]] | None = None,
+        private: Collection[str] | None = None,
     ) -> None:
         self._engine = ENGINES[engine]
-        named = self._engine.named
-        self._tables: dict[str, Columns] = {
-            named(table): {named(column): self._engine.columns(kind) for column, kind in columns.items()}
-            for table, columns in tables.items()
+        self._tables = {
+            self._engine.named(name): self._columns(types) for name, types in (tables or {}).items()
         }
+        self._private = {self._engine.named(each) for each in (tables or {} if private is None else private)}
         self._proven: dict[str, None] = {}
-        for name, sql in (views or {}).items():
-            self._tables[named(name)] = self._proof(sql)
+
+    def _columns(self, types: Mapping[str, str]) -> Columns:
+        return {self._engine.named(column): self._engine.columns(kind) for column, kind in types.items()}
+
+    def view(self, name: str, pieces: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+        """A table whose rows are those of queries over `PIECE`, each with the types that it has there."""
+        found: Columns = {}
+        for sql, types in pieces:
+            try:
+                columns = self._proof(sql, {PIECE: self._columns(types)})
+            except BackendError as error:
+                raise CatalogError(f"tables.{name}: {error}") from None
+            for column, value in columns.items():
+                both = hull(found[column], value) if column in found else value
+                if both is None:
+                    raise CatalogError(f"tables.{name}: its files have different types of {column}.")
+                found[column] = both
+        self._tables[self._engine.named(name)] = found
+        self._proven.clear()
 
     def prove(self, sql: str) -> None:
-        """Raise `BackendError` unless the statement is total."""
-        if sql in self._proven:
+        """Raise `BackendError` unless the statement is total, or reads no private table."""
+        text = self._engine.named(sql)
+        if sql in self._proven or not any(each.rpartition(".")[2] in text for each in self._private):
             return
-        self._proof(sql, released=True)
+        self._proof(sql, self._tables, released=True)
         if len(self._proven) >= _MOST_KEPT:
-            self._proven.pop(next(iter(self._proven)))
+            self._proven.pop(next(iter(self._proven)), None)
         self._proven[sql] = None
 
-    def _proof(self, sql: str, released: bool = False) -> Columns:
+    def _proof(self, sql: str, tables: Mapping[str, Columns], released: bool = False) -> Columns:
         try:
             tree = sqlglot.parse_one(sql, read=self._engine.name)
-            columns = _Scope(self._engine, self._tables, Keys()).columns(tree)
+            if released and not any(
+                _place(self._engine, each) in self._private for each in tree.find_all(exp.Table)
+            ):
+                return {}
+            columns = _Scope(self._engine, tables, Keys()).columns(tree)
             for value in columns.values() if released else ():
                 if value.kind in TIMES and not calendar_only(value):
                     raise NotTotalError(tree, "a date in its result may leave the calendar")
@@ -67,6 +90,10 @@ class Prover:
             ) from None
         except (SqlglotError, RecursionError, ArithmeticError):
             raise BackendError("The statement is too involved to be checked; ask in smaller steps.") from None
+
+
+def _place(engine: Engine, table: exp.Table) -> str:
+    return engine.named(f"{table.db}.{table.name}" if table.db else table.name)
 
 
 class _Scope:
@@ -162,8 +189,7 @@ class _Scope:
             found = self.columns(node)
         elif isinstance(node, exp.Table):
             parts_of(node, "this", "alias", "db")
-            place = f"{node.db}.{node.name}" if node.db else node.name
-            known = self._tables.get(self._engine.named(place))
+            known = self._tables.get(_place(self._engine, node))
             if known is None:
                 raise NotTotalError(node, "there is no such table")
             found = known

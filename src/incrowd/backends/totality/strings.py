@@ -7,9 +7,16 @@ from sqlglot import exp
 from incrowd.backends.totality.forms import is_text, part_of
 from incrowd.backends.totality.values import Kind, Value, boolean, integer, text
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
+from incrowd.query.grammar import GRAMMARS
 
 LONGEST_JOINED = 1_000_000
 LONGEST_MATCHED = 1_000
+_PATTERNS = frozenset(
+    shape.format(each)
+    # The last one is that of decimals that are whole.
+    for each in (*GRAMMARS.values(), "-?[0-9]+([.]0*)?")
+    for shape in ("{}", "^({})$", r"\A(?:{})\z")
+)
 
 
 def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -115,12 +122,9 @@ def _like(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 def _matched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """A constant pattern over a short text: engines raise on patterns over texts of hundreds of millions."""
-    from incrowd.query.grammar import GRAMMARS
-
     parts_of(node, "this", "expression")
     pattern = _constant(node.expression)
-    shapes = ("{}", "^({})$", r"\A(?:{})\z")
-    if not any(pattern == shape.format(each) for shape in shapes for each in GRAMMARS.values()):
+    if pattern not in _PATTERNS:
         raise NotTotalError(node, "the pattern is not known")
     if _text(walk, node.this, known).high > LONGEST_MATCHED:
         raise NotTotalError(node, "the text may be too long")

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.backends.totality.engine_rules import Engine
 from incrowd.backends.totality.forms import text_facts
 from incrowd.backends.totality.guards import facts
-from incrowd.backends.totality.rules import Engine
 from incrowd.backends.totality.values import Kind, Value, hull, meet
 
 Environment = dict[int, Value]

@@ -6,8 +6,8 @@ Each fact here is tried against the engine itself by the tests of this folder.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from incrowd.backends.totality.values import (
     Kind,
@@ -41,8 +41,8 @@ class Engine:
     """The width of a sum of whole numbers; 0 if it has no end."""
     folds_names: bool = False
     """Whether names are compared without regard to case."""
-    tries: frozenset[str] = frozenset()
-    """The types of tables that TRY_CAST takes whatever they hold. It raises on some of the others."""
+    tries: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
+    """The types of tables that TRY_CAST makes others of whatever they hold. It raises on some."""
 
     def named(self, name: str) -> str:
         """A name as the engine compares it."""
@@ -99,14 +99,20 @@ def _spark(engine_type: str) -> Value:
     return _common(word) or other(word)
 
 
+_MOMENTS = ("timestamp_s", "timestamp_ms", "timestamp_ns", "timestamp with time zone", "timestamptz")
 _WHOLE = ("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint")
 DUCKDB = Engine(
     "duckdb",
     _duckdb,
     division_by_zero=True,
     folds_names=True,
-    # Not timestamps of other precisions or with a zone: TRY_CAST raises on what leaves the calendar.
-    tries=frozenset({*_WHOLE, "float", "decimal", "enum", "uuid", "time"}),
+    tries={
+        **dict.fromkeys(_WHOLE, (Kind.INTEGER, Kind.DOUBLE, Kind.TEXT)),
+        **dict.fromkeys(("float", "decimal"), (Kind.INTEGER, Kind.DOUBLE)),
+        **dict.fromkeys(("enum", "uuid", "time"), (Kind.TEXT,)),
+        # Not text: of moments beyond the calendar, that fails with an error that ends the connection.
+        **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, Kind.DATE)),
+    },
 )
 POSTGRES = Engine(
     "postgres",
@@ -117,6 +123,9 @@ POSTGRES = Engine(
     sum_bits=0,
 )
 SPARK = Engine(
-    "spark", _spark, sum_bits=64, tries=frozenset({"decimal", "float", "tinyint", "smallint", "varchar"})
+    "spark",
+    _spark,
+    sum_bits=64,
+    tries=dict.fromkeys(("decimal", "float"), (Kind.INTEGER, Kind.DOUBLE)),
 )
 ENGINES = {each.name: each for each in (DUCKDB, POSTGRES, SPARK)}

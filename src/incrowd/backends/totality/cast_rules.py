@@ -32,7 +32,6 @@ from incrowd.backends.totality.values import (
     double,
     ends,
     integer,
-    meet,
     no_value,
     text,
     time,
@@ -58,7 +57,7 @@ _CALENDAR = {
     ),
 }
 _READ: dict[tuple[str, Kind], Value] = {
-    ("integer", Kind.INTEGER): integer(64, -(10**18) + 1, 10**18 - 1),
+    ("integer", Kind.INTEGER): integer(64, -(2**63) + 1, 2**63 - 1),
     # 40 digits on either side, and two of the exponent.
     ("float", Kind.DOUBLE): double(-1e139, 1e139, 1e-139),
     ("digits", Kind.INTEGER): integer(32, 0, 9999),
@@ -139,21 +138,21 @@ def read(node: exp.Expr, written: str, target: Value) -> Value:
 
 
 def tried(walk: Walk, node: exp.Expr, value: Value, target: Value) -> Value:
-    """TRY_CAST: NULL for what does not fit, but for types of which engines raise all the same."""
-    if value.kind is Kind.OTHER and value.form not in walk.engine.tries:
-        raise NotTotalError(node, f"TRY_CAST of {value.form} may raise")
-    if target.kind in TIMES and value.kind in TIMES and value.kind is not target.kind:
-        return converted(walk, node, value, target)
-    if value.kind is Kind.TEXT and value.high > LONGEST:
-        raise NotTotalError(node, "the text is too long")
-    if value.kind is target.kind or (value.kind is Kind.DOUBLE and target.kind is Kind.INTEGER):
-        inside = value.but(kind=target.kind, bits=target.bits, below=False, above=False, nan=False)
-        if target.kind is Kind.INTEGER and not value.empty:
-            low, high = math.floor(value.low), math.ceil(value.high)
-            return meet(inside.but(low=low, high=high, tiny=0), target.but(tiny=0))
-        if value.kind is target.kind:
-            return value
-    return no_value(target) if value.kind is Kind.NULL else target
+    """TRY_CAST: NULL for what does not fit; types on which engines raise all the same are not listed."""
+    if value.kind is Kind.OTHER:
+        if target.kind not in walk.engine.tries.get(value.form, ()):
+            raise NotTotalError(node, f"TRY_CAST of {value.form} may raise")
+        return target
+    if value.kind is Kind.TEXT:
+        return value if target.kind is Kind.TEXT else target
+    if target.kind is Kind.INTEGER and value.kind in (Kind.INTEGER, Kind.DOUBLE):
+        if value.empty:
+            return no_value(target)
+        low, high = math.floor(value.low), math.ceil(value.high)
+        return integer(target.bits, max(low, target.low), min(high, target.high))
+    if walk.engine.name == "duckdb" and value.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
+        return target
+    return converted(walk, node, value, target)
 
 
 def converted(walk: Walk, node: exp.Expr, value: Value, target: Value) -> Value:
@@ -175,6 +174,10 @@ def converted(walk: Walk, node: exp.Expr, value: Value, target: Value) -> Value:
         if value.empty:
             return no_value(target)
         return integer(target.bits, math.floor(value.low), math.ceil(value.high), value.null)
+    if target.kind is Kind.INTEGER and value.kind is Kind.OTHER:
+        bits = _UNSIGNED.get(value.form, target.bits)
+        if bits < target.bits:
+            return integer(target.bits, 0, 2**bits - 1)
     if target.kind is Kind.NUMERIC and value.kind is Kind.INTEGER:
         return numeric_of(value)
     if target.kind is Kind.DOUBLE:
@@ -215,14 +218,15 @@ def _as_text(walk: Walk, node: exp.Expr, value: Value) -> Value:
     if longest is not None:
         return text(longest)
     if value.kind is Kind.OTHER and value.form in _PRINTED[walk.engine.name]:
-        return text()
+        return text(_PRINTED[walk.engine.name][value.form])
     raise NotTotalError(node, "the cast is not known")
 
 
-_PRINTED: dict[str, frozenset[str]] = {
-    "duckdb": frozenset({"decimal", "enum", "uuid"}),
-    "postgres": frozenset({"uuid", "enum", "character", "name", "citext", "bpchar"}),
-    "spark": frozenset(),
+_UNSIGNED = {"utinyint": 8, "usmallint": 16, "uinteger": 32}
+_PRINTED: dict[str, dict[str, int]] = {
+    "duckdb": {"decimal": 60, "enum": LONGEST, "uuid": 36},
+    "postgres": {"uuid": 36, "enum": 64, "name": 64, "character": LONGEST, "bpchar": LONGEST},
+    "spark": {},
 }
-"""Types of tables that have a text for each of their values."""
+"""Types of tables that have a text for each of their values, and its largest length."""
 CONVERSIONS: dict[type[exp.Expr], Rule] = {exp.Cast: cast, exp.TryCast: cast}
