@@ -26,6 +26,7 @@ from incrowd.backends.postgres_relations import Relation, checked, columns, foun
 from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.sources import one_url, projection, public_types, timeout_of
+from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
@@ -72,6 +73,13 @@ class Postgres:
             read = reader(relation.columns)
             types = {column: each.type for column, each in relation.columns.items()}
             self._tables[fold(name)] = projection(catalog, name, _table(relation), types, read, DIALECT)
+        self._prover = Prover(
+            "postgres",
+            {_place_of(each): _types(each) for each in self._relations.values()},
+            [_place_of(each) for name, each in self._relations.items() if catalog.tables[name].private],
+        )
+        for query in self._tables.values():
+            self._prover.read(query.sql(DIALECT.name))
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"
@@ -158,8 +166,17 @@ class Postgres:
         """A statement in PostgreSQL's words."""
         return translate(sql, DIALECT, self._tables, self._once)
 
+    def prove(self, sql: str) -> None:
+        """BackendError unless no row can make the statement raise."""
+        self._prover.prove(self.statement(sql))
+
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement."""
+        self.prove(sql)
+        return self._run(sql, progress)
+
+    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The same of a statement that is known to be total."""
         text, read = self.statement(sql), self._read_by(sql)
         failed = ""
         if progress is not None:
@@ -225,6 +242,18 @@ def _lock(connection: psycopg.Connection[Any], read: Iterable[Relation]) -> None
 def _table(relation: Relation) -> exp.Table:
     schema, table = (exp.to_identifier(each, quoted=True) for each in (relation.schema, relation.name))
     return exp.Table(this=table, db=schema)
+
+
+def _place_of(relation: Relation) -> str:
+    return f"{relation.schema}.{relation.name}"
+
+
+def _types(relation: Relation) -> dict[str, str]:
+    """The types of a relation's columns, with the lengths that texts can have."""
+    return {
+        name: each.type if each.length is None else f"{each.type}({each.length})"
+        for name, each in relation.columns.items()
+    }
 
 
 def _changes(connection: psycopg.Connection[Any], oid: int) -> str:

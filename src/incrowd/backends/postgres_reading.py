@@ -115,7 +115,9 @@ def _whole(column: exp.Column, exact: bool) -> exp.Expr:
     inside: exp.Expr = exp.Between(this=rounded, low=ends[0], high=ends[1])
     if exact:
         inside = exp.and_(inside, exp.EQ(this=column.copy(), expression=rounded.copy()))
-    return case((inside, exp.cast(rounded.copy(), "BIGINT")))
+    # The largest numerics cannot be rounded up: they would have one digit too many.
+    modest = exp.Between(this=column.copy(), low=_numeric("-1e20"), high=_numeric("1e20"))
+    return case((modest, case((inside, exp.cast(rounded.copy(), "BIGINT")))))
 
 
 def _digits(column: exp.Column) -> exp.Expr:

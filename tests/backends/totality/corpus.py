@@ -12,13 +12,16 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from incrowd.backends import census_statement, postgres, postgres_sql, release_statement, spark, spark_sql
+from incrowd.backends import census_statement, postgres_sql, release_statement, spark, spark_sql
+from incrowd.backends.postgres_reading import reader
+from incrowd.backends.postgres_relations import Column
 from incrowd.backends.sources import projection
+from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.query import Leaf
 from tests.backends import test_totality as lists
 from tests.backends.grammar import Asked, questions
-from tests.backends.houses import capped, catalog_of, plan_of
+from tests.backends.houses import capped, catalog_of, engine_of, plan_of
 
 POSTGRES_TYPES = {
     "visits": {
@@ -57,33 +60,31 @@ def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = Fal
         yield census_statement(leaf).sql
 
 
-def leaves() -> Iterator[tuple[str, Leaf]]:
-    """The leaves of the fixed lists: every expression, condition and pair of bounds."""
+def questions_asked() -> Iterator[tuple[str, dict[str, int]]]:
+    """The questions of the fixed lists: every expression, condition and pair of bounds."""
     bounds = "contribution_bounds_per_row => (-1e9, 1e9)"
     for each in lists.EXPRESSIONS:
-        for given_bounds in (bounds, bounds.replace("row", "group")):
-            sql = f"SELECT SUM({each}, {given_bounds}) AS a FROM visits AS v"
-            yield "user", plan_of(sql, "user").leaves[0]
-        sql = f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k"
-        yield "user", plan_of(sql, "user", rows=1).leaves[0]
+        for stated in (bounds, bounds.replace("row", "group")):
+            yield f"SELECT SUM({each}, {stated}) AS a FROM visits AS v", {}
+        yield f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", {"rows": 1}
     for condition in lists.CONDITIONS:
         inner = (
             "SELECT user_id, MIN(v.f) AS f, SUM(v.x) AS s, AVG(v.f) AS a, MAX(v.d) AS d "
             f"FROM visits AS v WHERE {condition} GROUP BY user_id"
         )
-        for sql in (
-            f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits AS v WHERE {condition}",
+        caps = {"rows": 2, "groups": 2}
+        yield f"SELECT COUNT(*) FILTER (WHERE {condition}) FROM visits AS v WHERE {condition}", caps
+        yield (
             f"SELECT YEAR(p.d), COUNT(*), AVG(LEAST(GREATEST(p.s, -9), 9)) FROM ({inner}) AS p GROUP BY 1",
-        ):
-            yield "user", plan_of(sql, "user", rows=2, groups=2).leaves[0]
+            caps,
+        )
     for low, high in BOUNDS:
         text = f"contribution_bounds_per_row => ({low!r}, {high!r})"
         for column in ("v.x", "v.f", "v.n"):
             names = ("SUM", "AVG", "VAR_POP", "MEDIAN", "MAX")
             asked = ", ".join(f"{name}({column}, {text})" for name in names)
             per_group = f"SUM({column}, {text.replace('per_row', 'per_group')})"
-            sql = f"SELECT v.cat, {asked}, {per_group} AS g FROM visits AS v GROUP BY v.cat"
-            yield "user", plan_of(sql, "user").leaves[0]
+            yield f"SELECT v.cat, {asked}, {per_group} AS g FROM visits AS v GROUP BY v.cat", {}
 
 
 BOUNDS = [
@@ -99,11 +100,14 @@ BOUNDS = [
 
 
 @functools.cache
-def fixed() -> tuple[tuple[str, str], ...]:
-    """Mode and text of every statement of the fixed lists, in DuckDB's words."""
-    return tuple(
-        (mode, sql) for mode, leaf in leaves() for cells in (0, 45) for sql in statements_of(leaf, cells)
-    )
+def fixed(count: int) -> tuple[tuple[str, str], ...]:
+    """Mode and text of the statements of some questions of the fixed lists, in DuckDB's words."""
+    asked = list(questions_asked())
+    found = []
+    for place, (sql, contribution) in enumerate(asked[:: max(1, len(asked) // count)]):
+        (leaf,) = plan_of(sql, "user", **contribution).leaves
+        found += [("user", each) for each in statements_of(leaf, (0, 45)[place % 2])]
+    return tuple(found)
 
 
 @functools.cache
@@ -145,14 +149,27 @@ def tables_of(engine: str, mode: str) -> dict[str, exp.Query]:
             origin = exp.Table(
                 this=exp.to_identifier(name, quoted=True), db=exp.to_identifier("public", quoted=True)
             )
-            found[name] = projection(
-                catalog, name, origin, POSTGRES_TYPES[name], postgres._read, postgres_sql.DIALECT
-            )
+            types = POSTGRES_TYPES[name]
+            read = reader({column: Column(kind) for column, kind in types.items()})
+            found[name] = projection(catalog, name, origin, types, read, postgres_sql.DIALECT)
         else:
             origin = exp.Table(this=exp.to_identifier(f"incrowd_{place}", quoted=True))
             made = projection(catalog, name, origin, SPARK_TYPES[name], spark._read, spark_sql.DIALECT)
             found[name] = made.select(exp.column(spark_sql.PLACE, quoted=True))
     return found
+
+
+@functools.cache
+def prover_of(engine: str) -> Prover:
+    """The prover of an engine over the houses' tables."""
+    if engine == "postgres":
+        return Prover(engine, {f"public.{name}": types for name, types in POSTGRES_TYPES.items()})
+    if engine == "spark":
+        places = {spark_sql.PLACE: "struct"}
+        return Prover(
+            engine, {f"incrowd_{place}": types | places for place, types in enumerate(SPARK_TYPES.values())}
+        )
+    return engine_of("user")._prover
 
 
 def final(engine: str, mode: str, sql: str) -> str:

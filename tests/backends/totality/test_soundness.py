@@ -1,5 +1,5 @@
-"""The rules against the engines themselves: what is proven total raises on no extreme row; and what raises is
-refused, of course, but not everything that is refused is harmless.
+"""The rules against the engines themselves: what is proven total raises on no extreme row. Much of what is
+refused does raise, so the rules do not refuse for nothing.
 
 Slower sweeps by hand: INCROWD_TREES=100000.
 """
@@ -14,17 +14,16 @@ from typing import Any
 import duckdb
 import psycopg
 import pyarrow as pa
-import pytest
 from sqlglot import exp
 
-from incrowd.backends import postgres_sql, spark_sql
+from incrowd.backends import postgres_sql
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import Dialect, translate
 from incrowd.errors import BackendError
 from tests.backends.engines import _postgres_values
 from tests.backends.totality.trees import COLUMNS, Trees
 
-TREES = int(os.environ.get("INCROWD_TREES", "3000"))
+TREES = int(os.environ.get("INCROWD_TREES", "400"))
 BATCH = 40
 _FAR = 1_800_000_000
 EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -181,7 +180,7 @@ def test_what_is_proven_never_raises_on_duckdb() -> None:
     assert raising(kept, run, duckdb.Error) == []
     # Not all is refused, and what is refused is so for a reason.
     assert len(kept) > TREES / 5
-    assert len(raising(refused[:400], run, duckdb.Error)) > 100
+    assert len(raising(refused[:100], run, duckdb.Error)) > 15
 
 
 def translated(statements: list[str], dialect: Dialect, origin: exp.Table) -> list[str]:
@@ -229,4 +228,4 @@ def test_what_is_proven_never_raises_on_postgres(postgres_database: str) -> None
 
         assert raising_together(kept, run, psycopg.Error) == []
         assert len(kept) > len(statements) / 6
-        assert len(raising(refused[:200], run, psycopg.Error)) > 50
+        assert len(raising(refused[:60], run, psycopg.Error)) > 15

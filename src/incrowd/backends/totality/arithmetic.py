@@ -40,6 +40,10 @@ _LARGEST_EXP = 700.0
 """EXP overflows beyond 709, and vanishes below -745."""
 
 
+_LARGEST_DECIMAL = 10**131000
+"""Decimals end at 131,072 digits: the largest ones cannot be rounded up."""
+
+
 def literal(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """A constant as it is written. Decimals differ between engines, and are not known."""
     parts_of(node, "this", "is_string")
@@ -215,8 +219,12 @@ def rounding(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """FLOOR, CEIL, TRUNC, ROUND and RINT of a float; FLOOR of a decimal."""
     parts_of(node, "this")
     value = number(walk, node.this, known)
-    if value.kind is Kind.NUMERIC and isinstance(node, exp.Floor):
-        return value.but(low=math.floor(value.low), high=math.floor(value.high), zero=True, tiny=0)
+    if value.kind is Kind.NUMERIC and isinstance(node, exp.Floor | exp.Round):
+        if value.most > _LARGEST_DECIMAL:
+            raise NotTotalError(node, "it may have one digit too many")
+        if value.empty:
+            return value
+        return value.but(low=math.floor(value.low), high=math.ceil(value.high), zero=True, tiny=0)
     if value.kind is not Kind.DOUBLE:
         raise NotTotalError(node, "it is no float")
     if isinstance(node, exp.Round):

@@ -65,7 +65,14 @@ _READ: dict[tuple[str, Kind], Value] = {
     (MOMENT, Kind.TIMESTAMP): _CALENDAR[Kind.TIMESTAMP],
 }
 """What casts make of text of a known form."""
-_LONGEST_TEXT = {Kind.BOOLEAN: 5, Kind.INTEGER: 40, Kind.DATE: 10, Kind.TIMESTAMP: 40}
+_LONGEST_TEXT = {
+    Kind.BOOLEAN: 5,
+    Kind.INTEGER: 40,
+    Kind.DATE: 10,
+    Kind.TIMESTAMP: 40,
+    # 131,072 digits before the point, and 16,383 behind it.
+    Kind.NUMERIC: 150_000,
+}
 
 
 def target_of(walk: Walk, node: exp.Expr) -> Value:
@@ -119,8 +126,8 @@ def read(node: exp.Expr, written: str, target: Value) -> Value:
             if least <= int(written) <= most:
                 return constant(Kind.INTEGER, int(written), target.bits)
         if target.kind is Kind.NUMERIC:
-            if written == "NaN":
-                return constant(Kind.NUMERIC, math.nan)
+            if written in ("NaN", "Infinity", "-Infinity"):
+                return constant(Kind.NUMERIC, float(written))
             if _NUMBER.fullmatch(written):
                 return constant(Kind.NUMERIC, Fraction(written))
         if target.kind is Kind.DATE and len(written) == 10:

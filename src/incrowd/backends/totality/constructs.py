@@ -202,7 +202,7 @@ _COMMON: dict[type[exp.Expr], Rule] = {
 }
 _OWN: dict[str, dict[type[exp.Expr], Rule]] = {
     "duckdb": {exp.Round: rounding, exp.Window: _numbered, **DUCKDB_MOMENTS},
-    "postgres": {exp.Window: _numbered, **POSTGRES_STRINGS, **POSTGRES_MOMENTS},
+    "postgres": {exp.Round: rounding, exp.Window: _numbered, **POSTGRES_STRINGS, **POSTGRES_MOMENTS},
     "spark": {
         exp.Case: limb_sum,
         exp.Rint: rounding,

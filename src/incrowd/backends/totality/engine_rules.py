@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from incrowd.backends.totality.values import (
+    LONGEST,
     Kind,
     Value,
     any_double,
@@ -41,6 +42,8 @@ class Engine:
     """The width of a sum of whole numbers; 0 if it has no end."""
     folds_names: bool = False
     """Whether names are compared without regard to case."""
+    longest: int = LONGEST
+    """The longest text, in letters, that functions of text take without raising."""
     tries: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
     """The types of tables that TRY_CAST makes others of whatever they hold. It raises on some."""
 
@@ -80,6 +83,9 @@ def _duckdb(engine_type: str) -> Value:
 
 def _postgres(engine_type: str) -> Value:
     word = _word(engine_type)
+    length = re.fullmatch(r"(?:character varying|character|text)\(([0-9]+)\)", engine_type)
+    if length:
+        return text(int(length[1]))
     if word in _BITS and word != "hugeint":
         return integer(_BITS[word])
     if word in ("numeric", "decimal"):
@@ -121,6 +127,8 @@ POSTGRES = Engine(
     integer_slash=True,
     division_by_zero=True,
     sum_bits=0,
+    # They raise from some 100 million bytes on.
+    longest=20_000_000,
 )
 SPARK = Engine(
     "spark",

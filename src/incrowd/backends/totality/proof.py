@@ -60,6 +60,13 @@ class Prover:
         self._tables[self._engine.named(name)] = found
         self._proven.clear()
 
+    def read(self, sql: str) -> None:
+        """CatalogError unless a query that reads a table is total."""
+        try:
+            self._proof(sql, self._tables)
+        except BackendError as error:
+            raise CatalogError(f"A table cannot be read safely: {error}") from None
+
     def prove(self, sql: str) -> None:
         """Raise `BackendError` unless the statement is total, or reads no private table."""
         text = self._engine.named(sql)

@@ -19,10 +19,18 @@ _PATTERNS = frozenset(
 )
 
 
-def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+def _any_text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     value = walk.value(node, known)
     if not is_text(value):
         raise NotTotalError(node, "it is no text")
+    return value
+
+
+def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """A text that is not too long for functions."""
+    value = _any_text(walk, node, known)
+    if value.high > walk.engine.longest:
+        raise NotTotalError(node, "the text may be too long")
     return value
 
 
@@ -46,9 +54,8 @@ def _constant(node: exp.Expr | None) -> str:
 
 def _length(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this")
-    return integer(
-        64 if walk.engine.name == "duckdb" else 32, 0, min(_text(walk, node.this, known).high, 2**31 - 1)
-    )
+    longest = min(_any_text(walk, node.this, known).high, 2**31 - 1)
+    return integer(64 if walk.engine.name == "duckdb" else 32, 0, longest)
 
 
 def _place(node: exp.Expr | None, least: int) -> int:
@@ -73,7 +80,8 @@ def _substring(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 def _end(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """LEFT and RIGHT."""
     parts_of(node, "this", "expression")
-    value, length = _text(walk, node.this, known), _place(node.expression, 0)
+    read = _any_text if isinstance(node, exp.Left) else _text
+    value, length = read(walk, node.this, known), _place(node.expression, 0)
     form = part_of(value, 1, length) if isinstance(node, exp.Left) else ""
     return text(min(length, value.high), form)
 
@@ -144,18 +152,23 @@ def _collated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     name = node.expression.name
     if name.lower() not in ("c", "binary", "utf8_binary"):
         raise NotTotalError(node, "the collation is not known")
-    return _text(walk, node.this, known)
+    return _any_text(walk, node.this, known)
 
 
 def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """Functions that the parser has no construct for."""
     name, arguments = str(node.this).upper(), node.expressions
     if name == "OCTET_LENGTH" and len(arguments) == 1:
-        _text(walk, arguments[0], known)
+        _any_text(walk, arguments[0], known)
         return integer(32, 0, 2**31 - 1)
     if name == "BTRIM" and len(arguments) == 2:
         _constant(arguments[1])
         return _text(walk, arguments[0], known).but(form="")
+    if walk.engine.name == "postgres" and name == "TRIM_SCALE" and len(arguments) == 1:
+        value = walk.value(arguments[0], known)
+        if value.kind is not Kind.NUMERIC:
+            raise NotTotalError(node, "it is no decimal")
+        return value
     if walk.engine.name == "spark" and name == "TRY_VALIDATE_UTF8" and len(arguments) == 1:
         return _text(walk, arguments[0], known)
     if walk.engine.name == "spark" and name == "COLLATE" and len(arguments) == 2:

@@ -153,19 +153,24 @@ class Walk:
             node = node.this
         key = self.keys.of(node)
         made[key] = meet(made[key], fact) if key in made else fact
+        if not fact.empty and (isinstance(node, exp.Length) or _counts_bytes(node)):
+            # A letter has at least one byte.
+            inner = node.this if isinstance(node, exp.Length) else node.expressions[0]
+            whole = self.value(inner, known)
+            self._learn(made, inner, whole.but(high=min(whole.high, fact.high)), known)
         if isinstance(node, exp.Abs):
-            inner = self.value(node.this, known)
+            held = self.value(node.this, known)
             low, high = (-fact.high, fact.high) if not fact.empty else (1, 0)
             far = fact.above
-            size = max(inner.tiny, fact.low if not fact.empty else 0)
-            narrowed = inner.but(
-                low=max(inner.low, low),
-                high=min(inner.high, high),
-                below=inner.below and far,
-                above=inner.above and far,
-                nan=inner.nan and fact.nan,
+            size = max(held.tiny, fact.low if not fact.empty else 0)
+            narrowed = held.but(
+                low=max(held.low, low),
+                high=min(held.high, high),
+                below=held.below and far,
+                above=held.above and far,
+                nan=held.nan and fact.nan,
                 tiny=size,
-                zero=inner.zero and fact.may_be_zero,
+                zero=held.zero and fact.may_be_zero,
             )
             self._learn(made, node.this, narrowed, known)
 
@@ -185,6 +190,10 @@ class Walk:
                 raise NotTotalError(node, "its parts are of different types")
             found = both
         return found
+
+
+def _counts_bytes(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "OCTET_LENGTH"
 
 
 def parts_of(node: exp.Expr, *understood: str) -> None:
