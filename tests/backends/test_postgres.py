@@ -111,7 +111,7 @@ def test_each_type_of_the_database_is_read_as_the_catalog_declares_it(engine: Po
         sql = sql.replace(
             column, f"CASE WHEN {column} >= '2000-01-01' THEN 1 WHEN {column} < '2000-01-01' THEN 0 END", 1
         )
-    found, expected = (sorted(map(str, each.run(sql).to_pylist())) for each in (engine, the_same_in_duckdb()))
+    found, expected = (sorted(map(str, each._run(sql).to_pylist())) for each in (engine, the_same_in_duckdb()))
     assert found == expected
 
 
@@ -149,7 +149,7 @@ def test_nothing_is_left_on_the_server(database: str, engine: Postgres) -> None:
 
 def test_large_results_come_in_chunks_and_whole(engine: Postgres) -> None:
     listed = "SELECT v FROM (VALUES " + ", ".join(f"({i})" for i in range(25_001)) + ") AS t(v)"
-    found = engine.run(listed)
+    found = engine._run(listed)
     assert sorted(found.column("v").to_pylist()) == list(range(25_001))
     assert found.column("v").num_chunks == 3
 
@@ -184,7 +184,7 @@ def test_a_statement_that_takes_too_long_is_stopped_with_a_sentence(database: st
         f"(VALUES {', '.join('(1)' for _ in range(40))}) AS t{i}(v)" for i in range(9)
     )
     with pytest.raises(BackendError, match=r"stopped the question after 1 seconds.*timeout"):
-        engine.run(f"SELECT COUNT(*) AS n FROM {squares}")
+        engine._run(f"SELECT COUNT(*) AS n FROM {squares}")
     assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 4}]
     engine.close()
 
@@ -376,4 +376,4 @@ def test_computed_text_is_compared_by_code_points_whatever_the_locale(engine: Po
     told = engine.statement(sql)
     assert all(f"'{each}' COLLATE \"C\"" in told for each in "aB")
     assert "AS TEXT) COLLATE \"C\" < '2'" in told
-    assert engine.run(sql).column("v").to_pylist() == [True] * 4
+    assert engine._run(sql).column("v").to_pylist() == [True] * 4

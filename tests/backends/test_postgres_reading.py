@@ -235,7 +235,7 @@ def test_domains_over_domains_are_what_they_are_made_of(database: str) -> None:
     )
     more = {"d": {"type": "date"}, "at": {"type": "timestamp"}}
     engine = Postgres(facts(database, **more))
-    assert engine.run("SELECT person, grp, x, note, d, at FROM visits").to_pylist() == [
+    assert engine._run("SELECT person, grp, x, note, d, at FROM visits").to_pylist() == [
         {
             "person": "ann",
             "grp": "robin",

@@ -81,7 +81,7 @@ MORE = {"day": {"type": "date"}, "at": {"type": "timestamp"}}
 def rows(url: str) -> list[str]:
     """All rows of the table, as statements read them."""
     engine = Postgres(facts(url, **MORE))
-    found = engine.run(RAW).to_pylist()
+    found = engine._run(RAW).to_pylist()
     engine.close()
     return sorted(map(str, found))
 

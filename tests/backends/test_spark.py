@@ -56,7 +56,7 @@ def spark_house() -> Iterator[SparkHouse]:
 
 def rows(engine: Spark) -> list[tuple[Any, ...]]:
     names = ", ".join(f'"{name}"' for name in engine._catalog.tables["t"].columns)
-    return sorted((tuple(row.values()) for row in engine.run(f"SELECT {names} FROM t").to_pylist()), key=repr)
+    return sorted((tuple(row.values()) for row in engine._run(f"SELECT {names} FROM t").to_pylist()), key=repr)
 
 
 # Plans.
@@ -144,7 +144,7 @@ def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) ->
         {"user_id": pa.array([each[0] for each in pairs], pa.int64()), "age": [g for _, g in pairs]}
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    found = Spark(catalog(tmp_path / "a.parquet")).run("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
+    found = Spark(catalog(tmp_path / "a.parquet"))._run("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
     sums = [None if values == [None] else sum(values) for values in groups]
     expected = [each if each is None or bottom <= each <= top else top if each > 0 else -top for each in sums]
     assert [each["s"] for each in sorted(found.to_pylist(), key=lambda each: each["age"])] == expected
@@ -173,7 +173,7 @@ def test_texts_of_a_statement_arrive_as_they_are(people: Path) -> None:
         "",
     ]
     picked = ", ".join(f"""'{each.replace("'", "''")}' AS c{at}""" for at, each in enumerate(texts))
-    (found,) = engine.run(f"SELECT {picked} FROM t WHERE age = 30").to_pylist()
+    (found,) = engine._run(f"SELECT {picked} FROM t WHERE age = 30").to_pylist()
     assert list(found.values()) == texts
 
 
@@ -223,7 +223,7 @@ def test_columns_of_every_type_are_read_in_their_declared_type(tmp_path: Path) -
         )
     )
     names = ", ".join(types)
-    found = engine.run(f"SELECT {names} FROM t")
+    found = engine._run(f"SELECT {names} FROM t")
     expected = reference.sql(f"SELECT {picked} FROM '{path}'").to_arrow_table()
     for name in expected.column_names:
         assert repr(found.column(name).to_pylist()) == repr(expected.column(name).to_pylist()), name
@@ -348,7 +348,7 @@ def test_a_question_is_stopped_when_its_time_is_over(tmp_path: Path, engine: str
     asked._session.conf.set("spark.sql.parquet.columnarReaderBatchSize", "1")
     with pytest.raises(BackendError, match="Spark stopped the question after 1 seconds"):
         # More pairs than any machine counts in the time that these tests have.
-        asked.run("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
+        asked._run("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
     asked.close()
 
 

@@ -83,7 +83,7 @@ def neighbours(
     both = opened(written(folder / "with", {**others, **nasty}), columns)
     names = ", ".join(columns)
     before, after = (
-        Counter(map(repr, plain(engine.run(f"SELECT {names} FROM t")).to_pylist()))
+        Counter(map(repr, plain(engine._run(f"SELECT {names} FROM t")).to_pylist()))
         for engine in (alone, both)
     )
     assert before <= after, "another unit's rows are read differently"
@@ -209,7 +209,7 @@ def test_moments_are_what_duckdb_makes_of_them(tmp_path: Path) -> None:
     table = of_values(["nasty"] * 6, nasty=True)
     pq.write_table(table, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": "text", **VALUES})
-    found = engine.run("SELECT ms, us_utc, ns, d FROM t")
+    found = engine._run("SELECT ms, us_utc, ns, d FROM t")
     for name, unit in (("ms", 1000), ("us_utc", 1), ("ns", 1 / 1000)):
         stored = table.column(name).cast(pa.int64()).to_pylist()
         exact = [None if each is None else Fraction(each) * Fraction(unit) for each in stored]

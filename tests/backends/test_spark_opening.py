@@ -251,7 +251,7 @@ def test_what_a_cluster_sets_for_all_sessions_changes_no_answer(tmp_path: Path) 
     finally:
         for name in HOSTILE:
             shared.remove(name)
-    assert engine.run(asked).to_pydict() == Spark(catalog(path, columns=columns)).run(asked).to_pydict()
+    assert engine._run(asked).to_pydict() == Spark(catalog(path, columns=columns))._run(asked).to_pydict()
     assert {name: engine._session.conf.get(name) for name in SETTINGS} == dict(SETTINGS)
     assert engine._session.conf.get("spark.sql.files.ignoredPathSegmentRegex") == "^[._]"
 
@@ -322,7 +322,7 @@ def test_texts_are_read_by_the_shared_grammar(tmp_path: Path) -> None:
     columns = {"user_id": {"type": "integer"}, **{kind: {"type": kind} for kind in kinds}}
     engine = Spark(catalog(written(tmp_path, a=table), columns=columns))
     names = ", ".join(f'"{each}"' for each in ["user_id", *kinds])
-    found = engine.run(f"SELECT {names} FROM t").sort_by("user_id").to_pydict()
+    found = engine._run(f"SELECT {names} FROM t").sort_by("user_id").to_pydict()
     for kind in kinds:
         assert found[kind] == [read_text(each, kind) for each in texts()], kind
 

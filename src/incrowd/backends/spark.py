@@ -34,6 +34,7 @@ from incrowd.backends.spark_files import (
 )
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
+from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
@@ -79,6 +80,12 @@ class Spark:
         self._opened = {name: self._open(name) for name in catalog.tables}
         self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
         self._tables = {fold(name): self._projection(name) for name in catalog.tables}
+        private = [view for name, view in self._views.items() if catalog.tables[name].private]
+        self._prover = Prover(
+            "spark", {self._views[name]: self._types(name) for name in self._views}, private
+        )
+        for query in self._tables.values():
+            self._prover.read(query.sql(DIALECT.name))
 
     def _open(self, name: str) -> Opened:
         def failed(error: str) -> CatalogError:
@@ -229,6 +236,13 @@ class Spark:
         made = projection(self._catalog, name, origin, self._opened[name].types, read, DIALECT)
         return made.select(exp.column(PLACE, quoted=True)) if name in self._placed else made
 
+    def _types(self, name: str) -> dict[str, str]:
+        """The types of a view's columns."""
+        opened = self._opened[name]
+        folders = dict.fromkeys(opened.folders, "string")
+        stored = {column: stored_as(kind) for column, kind in opened.read.items()}
+        return {**folders, **stored, PLACE: "struct"}
+
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._opened[table].types)
@@ -263,8 +277,17 @@ class Spark:
                     )
         return translate(sql, DIALECT, self._tables)
 
+    def prove(self, sql: str) -> None:
+        """BackendError unless no row can make the statement raise."""
+        self._prover.prove(self.statement(sql))
+
     def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The result of a statement."""
+        self.prove(sql)
+        return self._run(sql, progress)
+
+    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+        """The same of a statement that is known to be total."""
         text = self.statement(sql)
         if progress is not None:
             progress(0.0)

@@ -38,7 +38,7 @@ def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> t
 def _decimal(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
     # Without safe, the generator writes a cast that wraps around.
     if kind == "text":
-        return _plain(column), "text"
+        return plain_digits(column), "text"
     if kind != "integer":
         return exp.cast(column, "DOUBLE"), "float"
     rounded = exp.Round(this=column.copy())
@@ -48,7 +48,7 @@ def _decimal(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr,
     return case((exp.EQ(this=rounded.copy(), expression=column.copy()), whole)), "integer"
 
 
-def _plain(column: exp.Column) -> exp.Expr:
+def plain_digits(column: exp.Column) -> exp.Expr:
     """A decimal with all digits of its type, where Spark writes small ones with an exponent, as 1.5E-7."""
     text = exp.cast(column, "STRING", dialect="spark")
     mark, nothing = exp.Literal.string("E-"), exp.Literal.string("")

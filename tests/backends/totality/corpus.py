@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from incrowd.backends import census_statement, postgres_sql, release_statement, spark, spark_sql
+from incrowd.backends import census_statement, postgres_sql, release_statement, spark_columns, spark_sql
 from incrowd.backends.postgres_reading import reader
 from incrowd.backends.postgres_relations import Column
 from incrowd.backends.sources import projection
+from incrowd.backends.spark_files import stored_as
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.query import Leaf
@@ -42,7 +43,7 @@ SPARK_TYPES = {
             "text": "string",
             "double precision": "double",
             "numeric": "decimal(20,9)",
-            "timestamp without time zone": "timestamp",
+            "timestamp without time zone": "timestamp[us]",
         }.get(kind, kind)
         for column, kind in columns.items()
     }
@@ -154,7 +155,7 @@ def tables_of(engine: str, mode: str) -> dict[str, exp.Query]:
             found[name] = projection(catalog, name, origin, types, read, postgres_sql.DIALECT)
         else:
             origin = exp.Table(this=exp.to_identifier(f"incrowd_{place}", quoted=True))
-            made = projection(catalog, name, origin, SPARK_TYPES[name], spark._read, spark_sql.DIALECT)
+            made = projection(catalog, name, origin, SPARK_TYPES[name], spark_columns.read, spark_sql.DIALECT)
             found[name] = made.select(exp.column(spark_sql.PLACE, quoted=True))
     return found
 
@@ -165,10 +166,11 @@ def prover_of(engine: str) -> Prover:
     if engine == "postgres":
         return Prover(engine, {f"public.{name}": types for name, types in POSTGRES_TYPES.items()})
     if engine == "spark":
-        places = {spark_sql.PLACE: "struct"}
-        return Prover(
-            engine, {f"incrowd_{place}": types | places for place, types in enumerate(SPARK_TYPES.values())}
-        )
+        stored = {
+            f"incrowd_{place}": {column: stored_as(kind) for column, kind in types.items()}
+            for place, types in enumerate(SPARK_TYPES.values())
+        }
+        return Prover(engine, {name: {**types, spark_sql.PLACE: "struct"} for name, types in stored.items()})
     return engine_of("user")._prover
 
 

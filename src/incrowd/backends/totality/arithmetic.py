@@ -218,7 +218,10 @@ _ROUNDED: dict[type[exp.Expr], Callable[[float], float]] = {
 def rounding(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """FLOOR, CEIL, TRUNC, ROUND and RINT of a float; FLOOR of a decimal."""
     parts_of(node, "this")
-    value = number(walk, node.this, known)
+    value = walk.value(node.this, known)
+    if value.form == "decimal" and isinstance(node, exp.Round) and walk.engine.name == "spark":
+        # NULL where it has one digit too many.
+        return value
     if value.kind is Kind.NUMERIC and isinstance(node, exp.Floor | exp.Round):
         if value.most > _LARGEST_DECIMAL:
             raise NotTotalError(node, "it may have one digit too many")

@@ -1,4 +1,4 @@
-"""Spark's sums, which are put together from parts that cannot wrap around, as one construct.
+"""What Spark's dialect puts together from many parts, as one construct: sums, and decimals as text.
 
 A plain SUM of 64-bit integers wraps around there without a word. The sum of its dialect is exact within 64
 bits and stops at their ends, for up to 2^41 rows (`spark_sql`).
@@ -14,22 +14,36 @@ from sqlglot import exp
 from incrowd.backends.totality.cast_rules import converted
 from incrowd.backends.totality.intervals import summed
 from incrowd.backends.totality.templates import HOLE, filled
-from incrowd.backends.totality.values import MOST_ROWS, Value, integer
+from incrowd.backends.totality.values import MOST_ROWS, Value, integer, text
 from incrowd.backends.totality.walk import Environment, Walk
 
 
 @functools.cache
-def _template() -> exp.Expr:
+def _sum() -> exp.Expr:
     from incrowd.backends import spark_sql
 
-    whole = spark_sql.DIALECT.rewrites[exp.Sum](exp.Sum(this=exp.column(HOLE)))
-    return sqlglot.parse_one(whole.sql("spark"), read="spark").unnest()
+    return _parsed(spark_sql.DIALECT.rewrites[exp.Sum](exp.Sum(this=exp.column(HOLE))))
+
+
+@functools.cache
+def _digits() -> exp.Expr:
+    """A decimal as text. Its exponent is at most 38, so no more zeros are repeated."""
+    from incrowd.backends.spark_columns import plain_digits
+
+    return _parsed(plain_digits(exp.column(HOLE)))
+
+
+def _parsed(made: exp.Expr) -> exp.Expr:
+    return sqlglot.parse_one(made.sql("spark"), read="spark").unnest()
 
 
 def limb_sum(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A CASE, or such a sum."""
+    """A CASE, or such a sum, or such a text."""
     assert isinstance(node, exp.Case)
-    inner = filled(_template(), node, walk.keys)
+    decimal = filled(_digits(), node, walk.keys)
+    if decimal is not None and walk.value(decimal, known).form == "decimal":
+        return text(100)
+    inner = filled(_sum(), node, walk.keys)
     if inner is None:
         return walk.case(node, known)
     # A cast to 64 bits that the value has already is not written twice.

@@ -122,6 +122,15 @@ def _tried(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return _in_utc(walk, node.this, known)
 
 
+def _from_days(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """DATE_FROM_UNIX_DATE: each number of 32 bits is a day."""
+    parts_of(node, "this")
+    value = walk.value(node.this, known)
+    if value.kind is not Kind.INTEGER or value.bits > 32:
+        raise NotTotalError(node, "it is no number of days")
+    return time(Kind.DATE)
+
+
 _ZONED = frozenset({"timestamp with time zone", "timestamptz", "timestamptz_ns"})
 MOMENTS: dict[type[exp.Expr], Rule] = {
     exp.Extract: _extracted,
@@ -131,4 +140,7 @@ MOMENTS: dict[type[exp.Expr], Rule] = {
 }
 DUCKDB_MOMENTS: dict[type[exp.Expr], Rule] = {exp.Try: _tried}
 POSTGRES_MOMENTS: dict[type[exp.Expr], Rule] = {exp.AtTimeZone: _in_utc}
-SPARK_MOMENTS: dict[type[exp.Expr], Rule] = dict.fromkeys(_SPARK_PARTS, _part_function)
+SPARK_MOMENTS: dict[type[exp.Expr], Rule] = {
+    **dict.fromkeys(_SPARK_PARTS, _part_function),
+    exp.DateFromUnixDate: _from_days,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.backends.totality.forms import is_text, part_of
-from incrowd.backends.totality.values import Kind, Value, boolean, integer, text
+from incrowd.backends.totality.values import Kind, Value, boolean, integer, text, time
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
 from incrowd.query.grammar import GRAMMARS
 
@@ -13,8 +13,8 @@ LONGEST_JOINED = 1_000_000
 LONGEST_MATCHED = 1_000
 _PATTERNS = frozenset(
     shape.format(each)
-    # The last one is that of decimals that are whole.
-    for each in (*GRAMMARS.values(), "-?[0-9]+([.]0*)?")
+    # The last ones are those of decimals that are whole, and of whole numbers without zeros before them.
+    for each in (*GRAMMARS.values(), "-?[0-9]+([.]0*)?", "0|-?[1-9][0-9]*")
     for shape in ("{}", "^({})$", r"\A(?:{})\z")
 )
 
@@ -169,6 +169,11 @@ def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
         if value.kind is not Kind.NUMERIC:
             raise NotTotalError(node, "it is no decimal")
         return value
+    if walk.engine.name == "spark" and name == "TIMESTAMP_MICROS" and len(arguments) == 1:
+        value = walk.value(arguments[0], known)
+        if value.kind is not Kind.INTEGER:
+            raise NotTotalError(node, "it is no number of microseconds")
+        return time(Kind.TIMESTAMP)
     if walk.engine.name == "spark" and name == "TRY_VALIDATE_UTF8" and len(arguments) == 1:
         return _text(walk, arguments[0], known)
     if walk.engine.name == "spark" and name == "COLLATE" and len(arguments) == 2:
