@@ -78,8 +78,8 @@ class Postgres:
             {_place_of(each): _types(each) for each in self._relations.values()},
             [_place_of(each) for name, each in self._relations.items() if catalog.tables[name].private],
         )
-        for query in self._tables.values():
-            self._prover.read(query.sql(DIALECT.name))
+        for name, query in self._tables.items():
+            self._prover.read(name, query.sql(DIALECT.name))
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"

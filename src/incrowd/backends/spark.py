@@ -84,8 +84,8 @@ class Spark:
         self._prover = Prover(
             "spark", {self._views[name]: self._types(name) for name in self._views}, private
         )
-        for query in self._tables.values():
-            self._prover.read(query.sql(DIALECT.name))
+        for name, query in self._tables.items():
+            self._prover.read(name, query.sql(DIALECT.name))
 
     def _open(self, name: str) -> Opened:
         def failed(error: str) -> CatalogError:

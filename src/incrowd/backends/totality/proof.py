@@ -48,11 +48,7 @@ class Prover:
         """A table whose rows are those of queries over `PIECE`, each with the types that it has there."""
         found: Columns = {}
         for sql, types in pieces:
-            try:
-                columns = self._proof(sql, {PIECE: self._columns(types)})
-            except BackendError as error:
-                raise CatalogError(f"tables.{name}: {error}") from None
-            for column, value in columns.items():
+            for column, value in self._readable(name, sql, {PIECE: self._columns(types)}).items():
                 both = hull(found[column], value) if column in found else value
                 if both is None:
                     raise CatalogError(f"tables.{name}: its files have different types of {column}.")
@@ -60,12 +56,17 @@ class Prover:
         self._tables[self._engine.named(name)] = found
         self._proven.clear()
 
-    def read(self, sql: str) -> None:
-        """CatalogError unless a query that reads a table is total."""
+    def read(self, name: str, sql: str) -> None:
+        """CatalogError unless the query that reads a table is total."""
+        self._readable(name, sql, self._tables)
+
+    def _readable(self, name: str, sql: str, tables: Mapping[str, Columns]) -> Columns:
+        failure = ""
         try:
-            self._proof(sql, self._tables)
+            return self._proof(sql, tables)
         except BackendError as error:
-            raise CatalogError(f"A table cannot be read safely: {error}") from None
+            failure = str(error)
+        raise CatalogError(f"tables.{name}: {failure}")
 
     def prove(self, sql: str) -> None:
         """Raise `BackendError` unless the statement is total, or reads no private table."""
@@ -79,24 +80,26 @@ class Prover:
 
     def _proof(self, sql: str, tables: Mapping[str, Columns], released: bool = False) -> Columns:
         try:
-            tree = sqlglot.parse_one(sql, read=self._engine.name)
-            if released and not any(
-                _place(self._engine, each) in self._private for each in tree.find_all(exp.Table)
-            ):
-                return {}
-            columns = _Scope(self._engine, tables, Keys()).columns(tree)
-            for value in columns.values() if released else ():
-                if value.kind in TIMES and not calendar_only(value):
-                    raise NotTotalError(tree, "a date in its result may leave the calendar")
-            return columns
+            return self._proven_columns(sql, tables, released)
         except NotTotalError as found:
             part = found.node.sql(self._engine.name)
             short = part if len(part) <= 60 else part[:57] + "..."
-            raise BackendError(
-                f"{short} is not known to be safe on every row ({found.why}); ask without it."
-            ) from None
+            failure = f"{short} is not known to be safe on every row ({found.why}); ask without it."
         except (SqlglotError, RecursionError, ArithmeticError):
-            raise BackendError("The statement is too involved to be checked; ask in smaller steps.") from None
+            failure = "The statement is too involved to be checked; ask in smaller steps."
+        # Not inside the handler: an error keeps the one that was handled when it was raised.
+        raise BackendError(failure)
+
+    def _proven_columns(self, sql: str, tables: Mapping[str, Columns], released: bool) -> Columns:
+        tree = sqlglot.parse_one(sql, read=self._engine.name)
+        read = {_place(self._engine, each) for each in tree.find_all(exp.Table)}
+        if released and not read & self._private:
+            return {}
+        columns = _Scope(self._engine, tables, Keys()).columns(tree)
+        for value in columns.values() if released else ():
+            if value.kind in TIMES and not calendar_only(value):
+                raise NotTotalError(tree, "a date in its result may leave the calendar")
+        return columns
 
 
 def _place(engine: Engine, table: exp.Table) -> str:

@@ -47,6 +47,8 @@ def _trimmed(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _constant(node: exp.Expr | None) -> str:
+    if isinstance(node, exp.Collate):
+        node = node.this
     if not isinstance(node, exp.Literal) or not node.is_string:
         raise NotTotalError(node or exp.null(), "it is no constant text")
     return node.name
