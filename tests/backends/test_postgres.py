@@ -111,7 +111,9 @@ def test_each_type_of_the_database_is_read_as_the_catalog_declares_it(engine: Po
         sql = sql.replace(
             column, f"CASE WHEN {column} >= '2000-01-01' THEN 1 WHEN {column} < '2000-01-01' THEN 0 END", 1
         )
-    found, expected = (sorted(map(str, each._run(sql).to_pylist())) for each in (engine, the_same_in_duckdb()))
+    found, expected = (
+        sorted(map(str, each._run(sql).to_pylist())) for each in (engine, the_same_in_duckdb())
+    )
     assert found == expected
 
 

@@ -56,7 +56,9 @@ def spark_house() -> Iterator[SparkHouse]:
 
 def rows(engine: Spark) -> list[tuple[Any, ...]]:
     names = ", ".join(f'"{name}"' for name in engine._catalog.tables["t"].columns)
-    return sorted((tuple(row.values()) for row in engine._run(f"SELECT {names} FROM t").to_pylist()), key=repr)
+    return sorted(
+        (tuple(row.values()) for row in engine._run(f"SELECT {names} FROM t").to_pylist()), key=repr
+    )
 
 
 # Plans.

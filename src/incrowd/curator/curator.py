@@ -233,6 +233,9 @@ class Curator:
         recorded = self._ledger.recall(question, version, who)
         if recorded is not None:
             return Answer(plan, _unpack(recorded), price, self._ledger.remaining(who), public, recalled=True)
+        for leaf in plan.leaves:
+            # A statement that might raise is refused while nothing is spent.
+            releasing.prove(leaf, self._backend)
         reservation = self.reserve(who, price, question, version)
         exact = self.execute(plan, price, keys, progress)
         released = self.noise(exact, price)

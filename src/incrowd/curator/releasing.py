@@ -145,6 +145,14 @@ def _whole(value: Any) -> int:
     return 0 if value is None else int(value)
 
 
+def prove(leaf: Leaf, backend: Backend) -> None:
+    """BackendError unless no row can make a leaf's first statement raise: the census where caps are open.
+
+    The second one holds the same expressions over rows, and is proven before it runs.
+    """
+    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).sql)
+
+
 def execute(
     index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
 ) -> Exact:
