@@ -149,11 +149,21 @@ def test_the_sample_size_reaches_the_error_and_not_one_less():
     assert m.halfwidth(0.95, sure) / sure <= 0.01 * (1 + 1e-9)
 
 
-def test_answers_keep_their_kind():
+@pytest.mark.parametrize(
+    "records", [[True, False], [True, None], [None], [np.True_, 1], [math.nan, True], []]
+)
+def test_no_record_decides_the_type_of_the_reports(records):
+    """A truth value among them, or its absence, would show in every report."""
     m = RandomizedResponse(1.0)
-    assert type(m.release(True)) is bool
-    assert type(m.release(1)) is int
-    assert m.release([True, False]).dtype == np.bool_
+    assert m.release(records).dtype == np.int64
+    assert m.release(np.array(records, dtype=object)).dtype == np.int64
+    assert {type(m.release(record)) for record in records} <= {int}
+
+
+def test_answers_keep_their_shape():
+    m = RandomizedResponse(1.0)
+    assert m.release(np.array([True, False])).dtype == np.bool_
+    assert m.release(np.zeros(3)).dtype == np.int64
     assert m.release(np.zeros((2, 3), dtype=np.uint8)).shape == (2, 3)
     assert m.release([]).shape == (0,)
     assert m.estimate([]).counts.tolist() == [0, 0]

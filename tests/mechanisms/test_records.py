@@ -255,5 +255,5 @@ def test_what_is_no_answer_is_reported_uniformly():
     ratios = matrix[:, None, :] / matrix[None, :, :]
     assert ratios.max() <= math.exp(2.0) * (1 + 1e-12)
     assert m.release(np.array([True, False])).shape == (2,)
-    assert RandomizedResponse(1.0).release([True, None]).dtype == np.bool_
+    assert RandomizedResponse(1.0).release([True, None]).dtype == np.int64
     assert RandomizedResponse(60.0).release([1.0, 0, True]).tolist() == [1, 0, 1]

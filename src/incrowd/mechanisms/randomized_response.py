@@ -54,7 +54,7 @@ class Estimate:
 
 @dataclass(frozen=True, init=False)
 class RandomizedResponse(Mechanism):
-    """Randomised answers among `categories` possibilities, numbered from 0 (or True and False when 2).
+    """Randomised answers among `categories` possibilities, numbered from 0 (0 and 1 for no and yes).
 
     >>> coin = RandomizedResponse.with_truth(Fraction(3, 4))
     >>> round(coin.epsilon, 6), coin.expected_error(10_000)
@@ -138,9 +138,10 @@ class RandomizedResponse(Mechanism):
 
         What is no answer (missing, out of range, not whole) is reported as a uniformly drawn one. That is
         private as well: 1/k lies between q and p, so no two probabilities of a report differ by more than
-        before.
+        before. Reports are whole numbers whatever the records are; an array of truth values, a type that the
+        program chose, gives truth values.
         """
-        answers, truths = self._given(value)
+        answers = self._given(value)
         size = answers.shape or None
         # Only the distance from the truth is drawn: 0 keeps it, and the others are alike by symmetry.
         if self.truth is None:
@@ -156,7 +157,7 @@ class RandomizedResponse(Mechanism):
             drawn = uniform(self.categories, size=int(none.sum()), source=source)
             reports = reports.copy()
             reports[none] = drawn
-        if truths:
+        if isinstance(value, np.ndarray) and value.dtype.kind == "b":
             reports = reports.astype(np.bool_)
         return reports.item() if reports.ndim == 0 else reports
 
@@ -261,8 +262,8 @@ class RandomizedResponse(Mechanism):
             tails = np.where(seen - a > second, 0.0, tails)
         return float(weights @ tails) * (1 + 1e-9) + 1e-12
 
-    def _given(self, value: Any) -> tuple[NDArray[np.int64], bool]:
-        """Answers as numbers from 0 on, -1 for what is none, and whether they are truth values.
+    def _given(self, value: Any) -> NDArray[np.int64]:
+        """Answers as numbers from 0 on, -1 for what is none.
 
         Refused is only what the program got wrong: text, lists in lists, masked arrays.
         """
@@ -276,11 +277,9 @@ class RandomizedResponse(Mechanism):
             answers = listed(value, complaint)
             items = np.empty(len(answers), dtype=object)
             items[:] = answers
-        kinds = {type(item) for item in items.flat} - {type(None)} if items.dtype.kind == "O" else set()
-        truths = items.dtype.kind == "b" or (bool(kinds) and kinds <= {bool, np.bool_})
         numbers = read_floats(items.ravel(), complaint).reshape(items.shape)
         valid = (numbers >= 0) & (numbers < self.categories) & (numbers == np.floor(numbers))
-        return np.where(valid, numbers, -1).astype(np.int64), truths
+        return np.where(valid, numbers, -1).astype(np.int64)
 
     def _answers(self, value: Any, what: str) -> NDArray[np.int64]:
         if isinstance(value, np.ma.MaskedArray):
