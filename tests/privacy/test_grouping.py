@@ -267,3 +267,42 @@ def test_many_categories_compose_as_their_table_does(epsilon: float, categories:
         level = share * epsilon * times
         assert claim.delta(level) == pytest.approx(real.delta(level), abs=1e-10)
         assert claim.delta(level) >= real.delta(level) - 1e-13
+
+
+def named(k: int, epsilon: float, delta: float) -> tuple[float, float]:
+    """The chance that k people who alone share a key see it named, by Laplace noise and a threshold; and
+    what the guarantee of one of them says for all.
+    """
+    ratio = math.exp(-epsilon)
+    least = 1  # the smallest threshold that one person passes with probability at most delta
+    while ratio ** (least - 1) / (1 + ratio) > delta:
+        least += 1
+    passed = (least - k) > 0
+    chance = ratio ** (least - k) / (1 + ratio) if passed else 1 - ratio ** (k - least + 1) / (1 + ratio)
+    return chance, (laplace(Fraction(repr(epsilon)), 1) + threshold(delta)).group(k).delta(100)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 3.0, 5.0])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 9])
+def test_a_threshold_grows_with_the_noise_that_it_belongs_to(epsilon: float, k: int) -> None:
+    chance, claim = named(k, epsilon, 1e-6)
+    assert chance <= claim
+    # Not needlessly: the sum of e^(j epsilon) is at most e^epsilon / (e^epsilon - 1) times its last term.
+    steps = math.exp(epsilon) / (math.exp(epsilon) - 1) * math.exp(2 * epsilon)
+    assert claim <= max(min(1.0, chance * steps), k * 1e-6 * math.exp(k * epsilon))
+
+
+@pytest.mark.parametrize(("mu", "k"), [(0.1, 2), (0.5, 3), (1.0, 2), (1.0, 10), (0.2, 30)])
+def test_a_threshold_on_gaussian_noise_grows_by_its_shift(mu: float, k: int) -> None:
+    from scipy.stats import norm
+
+    delta = 1e-6
+    exact = [norm.cdf(norm.ppf(delta) + size * mu) for size in range(k)]
+    claim = (gaussian(mu) + threshold(delta)).group(k).delta(200)
+    assert max(exact) <= claim
+    assert claim <= min(1.0, 12 * k * max(exact))
+
+
+def test_a_threshold_by_itself_grows_by_the_number_of_units() -> None:
+    assert threshold(1e-6).group(5).delta(0) == pytest.approx(5e-6, rel=1e-12)
+    assert (zcdp(2.0) + threshold(1e-6)).group(2).delta(1000) >= 7.39e-6

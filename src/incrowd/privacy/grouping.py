@@ -40,7 +40,7 @@ def group(event: events.Event, k: int) -> events.Event:
         case events.Threshold():
             return events.Threshold(min(Fraction(1), k * event.delta))
         case events.Approximate():
-            return events.Approximate(k * event.epsilon, _group_delta(event.epsilon, event.delta, k))
+            return events.Approximate(k * event.epsilon, grown_delta(event.epsilon, event.delta, k))
         case events.PoissonSubsampled():
             return events.PoissonUnits(event.event, event.rate, k)
         case events.PoissonUnits():
@@ -58,7 +58,7 @@ def as_group(event: events.PoissonUnits) -> events.PoissonGroup:
     return events.PoissonGroup(conversions.whole(event), min(Fraction(1), exact))
 
 
-def _group_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
+def grown_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
     """(1 + e^epsilon + ... + e^((k-1) epsilon)) delta, rounded up and at most 1."""
     if delta == 0:
         return delta

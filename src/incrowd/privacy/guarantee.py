@@ -19,6 +19,8 @@ from incrowd.errors import InvalidInput
 from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, meaning, renyi
 from incrowd.privacy.amounts import Real, float_up, units_up
 
+_FEW = 64
+_LARGEST_EXPONENT = 700
 # A filter adds two of these for every ask, so they are made without the named constructor.
 _make_charge = tuple.__new__
 
@@ -139,9 +141,58 @@ class Guarantee:
         return accountant.delta(self._counts, amounts.read_amount(epsilon, "epsilon"))
 
     def group(self, k: int) -> Guarantee:
-        """The guarantee for k units together (a household, or a person with k records)."""
+        """The guarantee for k units together (a household, or a person with k records).
+
+        Events are grouped one by one, but for thresholds. A threshold is often the delta of a release whose
+        noise is another event: the chance that it shows what one of two neighbours alone could show. Let S be
+        what P_0 could show and P_k could not, at the ends of a chain of k neighbours P_0, ..., P_k. Outside S
+        the noise is that of k units. As to S, let F(x) be the most that the other events let the
+        probability of any event grow to from x. One step says P_i(S) <= F(P_(i+1)(S)) + delta, and P_k(S) =
+        0. F is concave and F(0) = 0, so F(x + y) <= F(x) + F(y), and therefore
+
+            P_0(S) <= delta + F(delta) + F(F(delta)) + ...,    k terms.
+
+        With more events than the release's own F only grows, so it need not be known whose noise it is.
+        """
         size = amounts.read_count(k, "the size of a group")
-        return Guarantee([(grouping.group(event, size), count) for event, count in self._counts.items()])
+        masses = {event: n for event, n in self._counts.items() if isinstance(event, events.Threshold)}
+        others = Guarantee({event: n for event, n in self._counts.items() if event not in masses})
+        grouped = [(grouping.group(event, size), n) for event, n in others._counts.items()]
+        grown = [(events.Threshold(others._grown(event.delta, size)), n) for event, n in masses.items()]
+        return Guarantee([*grouped, *grown])
+
+    def _grown(self, mass: Fraction, k: int) -> Fraction:
+        """The sum of F^j(mass) for j from 0 to k - 1, rounded up and at most 1."""
+        if not self._counts or k <= 1:
+            return min(Fraction(1), k * mass)
+        pure = self._sum(conversions.pure_epsilon)
+        if pure is not None:
+            return grouping.grown_delta(pure, mass, k)
+        if k > _FEW:
+            rho = self._sum(conversions.rho)
+            if rho is None:
+                return Fraction(1)
+            # F^j grows with j, and k steps of rho-zCDP are k^2 rho-zCDP.
+            last = Guarantee([(events.ZeroConcentrated(k * k * rho), 1)])._lifted(mass)
+            return min(Fraction(1), k * last)
+        total = step = mass
+        for _ in range(k - 1):
+            step = self._lifted(step)
+            total += step
+        return min(Fraction(1), total)
+
+    def _lifted(self, mass: Fraction) -> Fraction:
+        """A bound on F(mass): F(x) <= e^epsilon x + delta wherever the plan is (epsilon, delta)-DP."""
+        best = Fraction(1)
+        for power in range(-2, 40):
+            slack = mass * Fraction(4) ** power
+            if slack >= best:
+                break
+            epsilon = self.epsilon(slack)
+            if epsilon < _LARGEST_EXPONENT:
+                lift = amounts.precisely(lambda e: e.exp(), amounts.read(epsilon, "epsilon"))
+                best = min(best, amounts.short_up(lift * mass + slack))
+        return best
 
     @property
     def rho(self) -> float:
