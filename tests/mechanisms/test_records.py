@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 
@@ -228,12 +230,67 @@ def test_what_holds_no_numbers_is_refused_whatever_the_rest(values):
         assert str(caught.value).endswith(".") and "Mean" in str(caught.value)
 
 
-def test_keys_are_told_apart_by_type_and_spelling():
+EQUAL = [
+    [1, True, 1.0, np.int8(1), np.True_, Decimal("1.00"), Fraction(1), 1 + 0j],
+    [0, 0.0, -0.0, False, Decimal("-0E+5"), np.float32(-0.0)],
+    [0.5, np.float32(0.5), Decimal("0.50"), Fraction(1, 2)],
+    [Decimal("0.1"), Decimal("0.100"), Fraction(1, 10)],
+    [10.0**300, int(10.0**300), Decimal(10.0**300), np.float64(10.0**300)],
+    [10**30 + 1, Decimal(10**30 + 1), Fraction(10**30 + 1)],
+    [math.inf, Decimal("Infinity"), np.float32(math.inf)],
+    [math.nan, float("nan"), np.float64("nan"), Decimal("NaN")],
+    ["a", np.str_("a")],
+    [b"a", np.bytes_(b"a")],
+    [("x", 1), (np.str_("x"), True), ("x", 1.0)],
+    [(math.nan, frozenset([1])), (float("nan"), frozenset([1.0]))],
+]
+
+
+@pytest.mark.parametrize("keys", EQUAL, ids=lambda keys: repr(keys[0]))
+def test_equal_keys_are_counted_as_one_and_spelled_as_one(keys):
     """One record that spells a key in another way does not choose how the key of others is shown."""
     m = StableHistogram(60.0, 1e-6)
-    for spelling, others in ((True, 1), (1.0, 1), (-0.0, 0.0), (Decimal("1.00"), Decimal("1.0"))):
-        alone, beside = m.release([others] * 50), m.release([spelling] + [others] * 50)
-        assert repr(alone) == repr(beside)
+    many = 50 * len(keys)
+    shown = {repr(m.release(made)) for made in ([key] * many for key in keys)}
+    shown |= {repr(m.release(made)) for made in (keys * 50, keys[::-1] * 50)}
+    shown |= {repr(m.release({key: many})) for key in keys}
+    assert len(shown) == 1 and list(m.release(keys * 50).values()) == [many]
+
+
+def test_keys_of_an_array_keep_the_type_that_the_program_chose():
+    m = StableHistogram(60.0, 1e-6)
+    assert repr(m.release(np.array([True] * 50))) == "{True: 50}"
+    assert repr(m.release(np.array([2.0, -0.0, 0.0] * 50))) == "{0.0: 100, 2.0: 50}"
+    assert repr(m.release(np.array([2.0, -0.0, 0.0] * 50, dtype=object))) == "{0: 100, 2: 50}"
+
+
+def test_no_count_is_lost_where_objects_are_equal_beyond_their_type_and_text():
+    noon = datetime(2020, 1, 1, 12, tzinfo=UTC)
+    later = noon.astimezone(timezone(timedelta(hours=1)))
+    assert noon == later
+    assert StableHistogram(60.0, 1e-6).release([noon] * 50 + [later] * 30) == {noon: 80}
+
+
+HUGE = [10**5000, Fraction(1, 10**5000), Decimal("1E+999999999"), Decimal("1E-999999999"), (10**5000,)]
+
+
+@pytest.mark.parametrize("key", HUGE, ids=range(len(HUGE)))
+def test_numbers_that_have_no_text_are_keys_like_others(key):
+    """Python refuses to write an int of more than 4300 digits."""
+    assert StableHistogram(60.0, 1e-6).release([key] * 50 + ["a"] * 40) == {key: 50, "a": 40}
+    m = SubsampleAndAggregate(len, 1.0, blocks=2, low=0, high=5)
+    assert sum(len(part) for part in m.partition([0, 0], units=[key, 1])) == 2
+
+
+@given(st.lists(st.sampled_from([key for keys in EQUAL for key in keys]), max_size=30))
+def test_keys_are_counted_as_python_finds_them_equal(records):
+    m = StableHistogram(2000.0, 1e-6)  # noise 0, threshold 2
+    assert m.threshold == 2
+    wanted = Counter(math.nan if record != record else record for record in records * 2)
+    plain = {key: count for key, count in wanted.items() if not isinstance(key, tuple) or key[0] == key[0]}
+    found = m.release(records * 2)
+    assert {key: count for key, count in found.items() if key in plain} == plain
+    assert sum(found.values()) == 2 * len(records)
 
 
 def test_units_are_told_apart_by_two_records_alone():

@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.gaussian import Gaussian
 from incrowd.mechanisms.grid import INTEGERS
+from incrowd.mechanisms.keys import is_hashable
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, one_calibration
-from incrowd.mechanisms.records import is_hashable, listed, read_floats
+from incrowd.mechanisms.records import listed, read_floats
 from incrowd.mechanisms.relations import Relation, contingency, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -85,30 +85,12 @@ def as_float(number: float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def identity(record: Any) -> tuple[type, str] | None:
-    """What makes two records the same key: type and spelling; None for what cannot be a key.
-
-    Python finds 1, 1.0 and True equal, and 0.0 and -0.0: the first record to come would choose the spelling
-    that is shown for all.
-    """
-    try:
-        hash(record)
-    except TypeError:
-        return None
-    return type(record), repr(record)
-
-
 def listed(values: Any, complaint: str) -> list[Any]:
     """The items of a list, an array or a column, as Python values."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidInput(complaint)
     array = values.ravel() if isinstance(values, np.ndarray) else values
     return list(array.tolist() if hasattr(array, "tolist") else array)
-
-
-def is_hashable(record: Any) -> bool:
-    """Whether a record can be a key (a tuple that holds a list cannot, though its type says so)."""
-    return isinstance(record, Hashable) and identity(record) is not None
 
 
 def _typed(values: Any) -> NDArray[Any] | None:

@@ -27,7 +27,7 @@ count 0 is never released).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -38,10 +38,11 @@ from scipy.special import ndtri
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.gaussian import Gaussian
 from incrowd.mechanisms.grid import INTEGERS
+from incrowd.mechanisms.keys import order, spelled
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, float_above, float_below, root_above, whole
-from incrowd.mechanisms.records import identity, listed
+from incrowd.mechanisms.records import listed
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee, gdp, threshold
@@ -119,18 +120,22 @@ class StableHistogram(Mechanism):
     def release(self, value: Any, source: Source | None = None) -> dict[Any, int]:
         """Keys with noisy counts, largest first, of a mapping of keys to counts or a list of keys.
 
-        A list means that every unit is in one key.
+        A list means that every unit is in one key. Equal keys are one, in the spelling that their value has
+        (`incrowd.mechanisms.keys`: 1 for True and 1.0); arrays of truth values or of floats keep their type.
         """
-        pairs = list(value.items()) if isinstance(value, Mapping) else _count(value)
-        pairs.sort(key=lambda pair: (repr(pair[0]), str(type(pair[0]))))
+        pairs = _kept(value) if isinstance(value, Mapping) else _count(value)
         numbers = INTEGERS.steps([count for _, count in pairs], "StableHistogram")
         if (numbers < 0).any():
             raise InvalidInput("Each count given to StableHistogram must be 0 or more.")
         present = [key for (key, _), number in zip(pairs, numbers.tolist(), strict=True) if number > 0]
         noisy = np.atleast_1d(self.noise.release(numbers[numbers > 0], source)).tolist()
         least = self.threshold
-        named = [(key, count) for key, count in zip(present, noisy, strict=True) if count >= least]
-        return dict(sorted(named, key=lambda pair: -pair[1]))
+        named: dict[Any, int] = {}
+        for key, count in zip(present, noisy, strict=True):
+            if count >= least:
+                # Objects of classes whose `==` finds more equal than their type and `repr`: no count is lost.
+                named[key] = named.get(key, 0) + count
+        return dict(sorted(named.items(), key=lambda pair: -pair[1]))
 
     def halfwidth(self, confidence: Number, count: int = 1) -> int:
         """The error of the noise on one count with this confidence (or of `count` counts jointly).
@@ -191,16 +196,27 @@ def _gaussian(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Gaussian, 
 
 
 def _count(values: Any) -> list[tuple[Any, int]]:
-    """How many records have each key; those that cannot be a key (lists) have none.
-
-    Records of one key have one spelling, so that no record decides how the key of others is shown.
-    """
+    """How many records have each key; those that cannot be a key (lists) have none."""
     complaint = "StableHistogram takes a mapping of keys to counts or a list of one key per unit."
-    counts: dict[tuple[type, str], int] = {}
-    spelled: dict[tuple[type, str], Any] = {}
-    for value in listed(values, complaint):
-        key = identity(value)
-        if key is not None:
-            counts[key] = counts.get(key, 0) + 1
-            spelled.setdefault(key, value)
-    return [(spelled[key], count) for key, count in counts.items()]
+    counts: dict[tuple[Any, ...], int] = {}
+    shown: dict[tuple[Any, ...], Any] = {}
+    for record in listed(values, complaint):
+        if (found := spelled(record)) is not None:
+            counts[found[0]] = counts.get(found[0], 0) + 1
+            shown[found[0]] = found[1]
+    kind = _kind(values)
+    return [(kind(shown[name]), counts[name]) for name in sorted(counts, key=order)]
+
+
+def _kept(counts: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    """The counts of a mapping, whose keys may be spelled as the first record of each was."""
+    found = [(*read, count) for key, count in counts.items() if (read := spelled(key)) is not None]
+    found.sort(key=lambda each: order(each[0]))
+    return [(key, count) for _, key, count in found]
+
+
+def _kind(values: Any) -> Callable[[Any], Any]:
+    """How keys are shown: by the type of an array, which the program chose, and else as they are spelled."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "bf" and values.dtype.itemsize <= 8:
+        return bool if values.dtype.kind == "b" else float
+    return lambda key: key

@@ -37,11 +37,12 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.blocks import Function, Limits, Start, check_start, run_blocks
 from incrowd.mechanisms.grid import INTEGERS, Grid
+from incrowd.mechanisms.keys import identity
 from incrowd.mechanisms.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, amount, exact, float_above, log2_floor, positive, whole
 from incrowd.mechanisms.quantile import FINEST, Interval, Quantile, interval
-from incrowd.mechanisms.records import identity, listed
+from incrowd.mechanisms.records import listed
 from incrowd.noise import Source, uniform
 from incrowd.privacy import Guarantee
 
@@ -171,7 +172,7 @@ class SubsampleAndAggregate(Mechanism):
             complaint = "units must list the unit of every record, one for each."
             if isinstance(units, np.ndarray) and units.ndim != 1:
                 raise InvalidInput(complaint)
-            # By type and spelling: whether two records are of one unit depends on these two alone.
+            # As keys, each read by itself: whether two records are of one unit depends on these two alone.
             places: dict[object, int] = {}
             named = [identity(unit) or repr(unit) for unit in listed(units, complaint)]
             who = np.array([places.setdefault(unit, len(places)) for unit in named], dtype=np.int64)
