@@ -115,7 +115,35 @@ def test_many_fresh_samples_cost_what_their_curve_says():
     assert without_replacement(threshold(1e-3), 1, 10) == threshold(1e-4)
     assert without_replacement(bounded_range(1), 1, 10) == without_replacement(pure(1), 1, 10)
     group = without_replacement(pure(1), 1, 10).group(3)
-    assert group.epsilon() == pytest.approx(math.log1p(0.3 * math.expm1(3)))
+    assert group.epsilon() == pytest.approx(3 * math.log1p(0.1 * math.expm1(1)))
+
+
+@pytest.mark.parametrize(("size", "population", "k"), [(1, 6, 2), (2, 9, 2), (2, 8, 3), (4, 8, 2), (5, 6, 2)])
+@pytest.mark.parametrize("times", [1, 3])
+def test_replaced_records_in_a_fixed_sample_stay_within_their_group(size, population, k, times):
+    # A noisy sum to which replaced records add +1 in one data set and -1 in the other, and each other one 0.
+    epsilon = 0.8
+    reach = np.arange(-12, 13)
+    laws = []
+    for sign in (1, -1):
+        law = np.zeros(len(reach))
+        for chosen in itertools.combinations(range(population), size):
+            centre = sign * sum(record < k for record in chosen)
+            mass = np.exp(-epsilon / 2 * np.abs(reach - centre)) * math.tanh(epsilon / 4)
+            mass[[0, -1]] /= -math.expm1(-epsilon / 2)
+            law += mass / math.comb(population, size)
+        product = np.ones(1)
+        for _ in range(times):
+            product = np.multiply.outer(product, law).ravel()
+        laws.append(product)
+    real = FiniteMechanism([law / law.sum() for law in laws], [(0, 1)])
+    # Replacing a record moves the sum by two steps of epsilon / 2.
+    claim = without_replacement(laplace(epsilon, steps=2), size, population).group(k) * times
+    for level in (0.0, 0.1, 0.5, 1.5):
+        assert real.delta(level) <= claim.delta(level) + 1e-9
+    assert claim.epsilon() <= without_replacement(pure(epsilon), size, population).epsilon() * k * times * (
+        1 + 1e-9
+    )
 
 
 def test_sampling_everything_changes_nothing_and_tiny_rates_stay_above_the_truth():

@@ -139,3 +139,13 @@ def test_losses_too_wide_for_a_lattice_fall_back() -> None:
     wide = poisson(gaussian(200.0), 0.5) * 2
     assert 0 < wide.delta(10.0) <= 1
     assert wide.epsilon(1e-6) > 1000
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.floats(-800, 800), st.one_of(st.floats(1e-9, 1), st.floats(0, 1e-14).map(lambda x: 1 - x)))
+def test_sampled_losses_are_right_at_every_rate(base: float, rate: float) -> None:
+    found = float(sampling.sampled_loss(np.array([base]), rate)[0])
+    with truth.mp.workdps(700):
+        exact = truth.mp.log1p(truth.mp.mpf(rate) * truth.mp.expm1(truth.mp.mpf(base)))
+        room = 1e-15 * abs(exact) + (4e-16 if rate > 0.5 and base < 0 else 1e-320)
+        assert abs(found - exact) <= room

@@ -109,6 +109,8 @@ def cases(counts: Counts) -> list[Case]:
             if isinstance(event, events.PoissonUnits):
                 pair = (removed, added) if len(sizes) == 1 else (event.units, event.units)
                 part = mixtures.Mixture(event, *pair) if mixtures.fits(event) else grouping.as_group(event)
+            elif isinstance(event, events.WithoutReplacement) and event.records > 1:
+                part = mixtures.replaced(event) or grouping.as_group(event)
             plan[part] = plan.get(part, 0) + count
         found.extend((plan, direction) for direction in _BOTH[: 1 + uneven])
     return found

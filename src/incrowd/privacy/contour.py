@@ -131,7 +131,7 @@ def make_plan(counts: Mapping[events.Event, int] | Mapping[Part, int], direction
             reach += event.epsilon * count
         elif isinstance(event, events.Gaussian):
             mu2 += event.mu**2 * count
-        elif isinstance(event, lattice.OnSample):
+        elif isinstance(event, lattice.OnSample) and getattr(event, "records", 1) == 1:
             sampled.append((event, count))
         elif isinstance(event, events.BoundedRange):
             ranged.append((event.epsilon, count))

@@ -57,7 +57,10 @@ def pure_epsilon(event: events.Event) -> Fraction | None:
             # P <= (1 - q + q e^e)^r R, Q >= (1 - q + q e^-e)^s R, and the first factor is the larger.
             base = pure_epsilon(event.event)
             return None if base is None else event.units * amplified(base, event.rate)
-        case events.PoissonSubsampled() | events.PoissonGroup() | events.WithoutReplacement():
+        case events.WithoutReplacement():
+            base = pure_epsilon(event.event)
+            return None if base is None else event.records * amplified(base, event.rate)
+        case events.PoissonSubsampled() | events.PoissonGroup():
             base = pure_epsilon(event.event)
             return None if base is None else amplified(base, event.rate)
         case _:
@@ -112,7 +115,9 @@ def variation(event: events.Event) -> Fraction:
             return short_up(grown / (grown + event.categories))
         case events.PoissonUnits():
             return min(Fraction(1), event.units * event.rate * variation(event.event))
-        case events.PoissonSubsampled() | events.PoissonGroup() | events.WithoutReplacement():
+        case events.WithoutReplacement():
+            return min(Fraction(1), event.records * event.rate * variation(event.event))
+        case events.PoissonSubsampled() | events.PoissonGroup():
             return event.rate * variation(event.event)
         case _:
             return _tanh(event.epsilon / 2)
@@ -161,7 +166,7 @@ def rho(event: events.Event) -> Fraction | None:
 def whole(event: events.OnSample) -> events.Sampled:
     """The event of a sampled one as it would be if everybody were in the sample."""
     base = event.event
-    units = event.units if isinstance(event, events.PoissonUnits) else 1
+    units: int = getattr(event, "units", getattr(event, "records", 1))
     match base:
         case events.Gaussian():
             return events.Gaussian(units * base.mu)

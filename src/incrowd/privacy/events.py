@@ -243,21 +243,27 @@ class PoissonUnits:
 
 @dataclass(frozen=True)
 class WithoutReplacement:
-    """`event` run on a uniform sample of a fixed size, the share `rate` of all records; one is replaced.
+    """`event` run on a uniform sample of a fixed size, the share `rate` of all, when `records` are replaced.
 
-    `event` holds when one record of the sample is replaced. In both directions and for epsilon >= 0 the curve
-    is rate * D(log(1 + (e^epsilon - 1) / rate)) with D that of `event` (Balle, Barthe, Gaboardi 2018, Theorem
-    9). Pair: as for `PoissonGroup`, losses l > 0 have the masses of that curve, -l has e^-l times that of l,
-    the rest is at 0: it attains the curve, so it dominates.
+    `event` holds when one record of the sample is replaced. For one record, in both directions and for
+    epsilon >= 0, the curve is rate * D(log(1 + (e^epsilon - 1) / rate)) with D that of `event` (Balle,
+    Barthe, Gaboardi 2018, Theorem 9). Pair: as for `PoissonGroup`, losses l > 0 have the masses of that
+    curve, -l has e^-l times that of l, the rest is at 0: it attains the curve, so it dominates.
+
+    For k records the number of them in the sample is hypergeometric. Pair: the noise of `event` around +a of
+    them against that around -b, a and b with that distribution each. Proof: that of `mixtures`, with R the
+    release on a sample of the shared records only, which arises from any other by exchanging the a records in
+    it for shared ones.
     """
 
     name: ClassVar[str] = "without-replacement"
     event: Sampled
     rate: Fraction
+    records: int = 1
 
     def __post_init__(self) -> None:
         _check_sampled(self.event)
-        _set(self, rate=read_probability(self.rate, "rate"))
+        _set(self, rate=read_probability(self.rate, "rate"), records=read_count(self.records, "records", 1))
 
 
 def _check_sampled(event: object) -> None:

@@ -3,8 +3,8 @@
 Proofs are by chains of neighbours. Any pure event: k steps of epsilon are `DiscreteLaplace(k epsilon, k)`
 (see there). Laplace and Gaussian noise: the sensitivity of k units is k times that of one. zCDP: k^2 rho
 (Bun, Steinke 2016, Prop. 27). Approximate: (k epsilon, (1 + e^epsilon + ... + e^((k-1) epsilon)) delta).
-Bounded range: ranges of log-ratios add. Poisson sampling: `PoissonUnits`. Without replacement, and where only
-the chance that some unit is in the sample is known: that chance is at most k times as large.
+Bounded range: ranges of log-ratios add. Poisson sampling: `PoissonUnits`. Without replacement:
+more records. Where only the chance that some unit is in the sample is known, it grows k times at most.
 """
 
 from __future__ import annotations
@@ -45,15 +45,20 @@ def group(event: events.Event, k: int) -> events.Event:
             return events.PoissonUnits(event.event, event.rate, k)
         case events.PoissonUnits():
             return events.PoissonUnits(event.event, event.rate, k * event.units)
-        case events.PoissonGroup() | events.WithoutReplacement():
+        case events.WithoutReplacement():
+            return events.WithoutReplacement(event.event, event.rate, k * event.records)
+        case events.PoissonGroup():
             base = group(event.event, k)
             assert isinstance(base, events.Sampled)
-            return type(event)(base, min(Fraction(1), k * event.rate))
+            return events.PoissonGroup(base, min(Fraction(1), k * event.rate))
 
 
-def as_group(event: events.PoissonUnits) -> events.PoissonGroup:
+def as_group(event: events.PoissonUnits | events.WithoutReplacement) -> events.PoissonGroup:
     """The bound that knows no more than that some unit is in the sample."""
-    k, rate = event.units, event.rate
+    rate = event.rate
+    if isinstance(event, events.WithoutReplacement):
+        return events.PoissonGroup(conversions.whole(event), min(Fraction(1), event.records * rate))
+    k = event.units
     exact = k * rate if k > 1000 else short_up(1 - (1 - rate) ** k)
     return events.PoissonGroup(conversions.whole(event), min(Fraction(1), exact))
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -43,6 +44,19 @@ class Mixture:
     event: events.PoissonUnits
     removed: int
     added: int
+
+
+def replaced(event: events.WithoutReplacement) -> Mixture | None:
+    """Several replaced records in a sample of a fixed size; None where too many of all are in it.
+
+    Each of k records, whatever the others, is in a sample of m of n with probability m / (n - k + 1) at most,
+    so that Binomial(k, m / (n - k + 1)) records are not fewer; n is at least the rate's denominator.
+    """
+    k, size = event.records, event.rate.denominator
+    if 4 * event.rate > 1 or 2 * k > size:
+        return None
+    units = events.PoissonUnits(event.event, event.rate * Fraction(size, size - k + 1), 2 * k)
+    return Mixture(units, k, k) if fits(units) else None
 
 
 def steps(event: events.Sampled) -> int:

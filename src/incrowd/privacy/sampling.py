@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from incrowd.privacy import events
-from incrowd.privacy.amounts import float_up
+from incrowd.privacy.amounts import LEAST, float_up
 from incrowd.privacy.transforms import Floats
 
 Direction = Literal["remove", "add"]
@@ -90,9 +90,13 @@ def atoms(event: events.Sampled) -> tuple[Floats, Floats]:
 
 def sampled_loss(base: Floats, rate: float) -> Floats:
     """log(1 - q + q e^l), without overflow or cancellation."""
-    small = np.log1p(rate * np.expm1(np.minimum(base, 1.0)))
-    large = base + np.log(rate + (1 - rate) * np.exp(-np.maximum(base, 1.0)))
-    return np.where(base < 1, small, large)
+    rate = max(rate, LEAST)
+    found = np.log1p(rate * np.expm1(np.clip(base, -0.5 if rate > 0.5 else -1e9, 700.0)))
+    found = np.where(base > 700, base + math.log(rate), found)
+    if rate > 0.5:
+        stay = math.log1p(-rate) if rate < 1 else -math.inf
+        found = np.where(base < -0.5, np.logaddexp(stay, math.log(rate) + base), found)
+    return np.asarray(found)
 
 
 def cumulant(event: events.PoissonSubsampled, c: Floats, direction: Direction) -> Floats:
