@@ -1,6 +1,6 @@
 """`python -m incrowd.adversary.audit`: the table of all audits. Progress goes to standard error.
 
-Exit status 1 when a mutant escapes, a real mechanism is accused or a target is missed.
+Exit status 1 when a mutant escapes, a real mechanism is accused or too weakly seen, or a target is missed.
 """
 
 from __future__ import annotations
@@ -70,13 +70,14 @@ def table(lines: Sequence[Line]) -> Table:
     made = Table(
         box=None,
         pad_edge=False,
-        title="The epsilon that each is found to have at least, as a share of what it claims",
+        title="How much of its claim each is found to spend: from samples, its exact law, or a replay",
         title_justify="left",
     )
     # On a narrow terminal the names give way, and where it shows; never the numbers and the verdict.
     made.add_column(no_wrap=True)
     for name, width in (("claimed", 7), ("at least", 8), ("share", 5), ("runs", 7)):
         made.add_column(name, justify="right", no_wrap=True, min_width=width)
+    made.add_column("how", no_wrap=True, min_width=8)
     made.add_column(no_wrap=True, min_width=10)
     made.add_column("where it shows")
     kind = ""
@@ -90,13 +91,21 @@ def table(lines: Sequence[Line]) -> Table:
             line.name,
             claim,
             f"{found.bound:.3f}",
-            f"{found.closeness:.0%}",
+            f"{line.share:.0%}",
             f"{found.samples:,}",
+            line.how,
             line.word,
-            line.about if line.kind == "mutant" else found.event,
+            line.about if line.kind == "mutant" else _where(line),
             style=None if line.right else "bold red",
         )
     return made
+
+
+def _where(line: Line) -> str:
+    """The event that was tested, or the pairs that were."""
+    if line.proof is None:
+        return line.audit.event
+    return f"{line.proof.pairs:,} pairs, the worst {line.proof.worst}; sampled: {line.audit.closeness:.0%}"
 
 
 def targets(as_json: bool) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from incrowd.adversary.audit.auditor import LEAST_SAMPLES, Audit, audit
+from incrowd.adversary.audit.proofs import Proof
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class Case:
     delta: float = 0.0
     samples: int = 20_000
     """Runs on either neighbour that suffice to see what there is to see."""
+    proof: Callable[[], Proof] | None = None
+    """An exact check besides, over many pairs, where sampling sees less than half of the claim."""
 
     def audited(self, *, share: float = 1.0, confidence: float = 0.999) -> Audit:
         """The audit of this case, with a share of its samples."""

@@ -8,19 +8,32 @@ and each is what an ask about one block would have given. Where something is cho
 
 No answer is recalled: asks of one curator differ in the confidence of their intervals, which makes them
 different questions and changes nothing else, and every so often a new curator begins a new account.
+
+Where an answer hides most of what was spent for it (the ends of intervals, caps chosen on the way), the ask
+is replayed besides: every exact number that it adds noise to, with and without a unit (`replays`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.adversary.audit.case import Case
+from incrowd.adversary.audit.neighbours import HOSTILE
+from incrowd.adversary.audit.proofs import Proof, proven
+from incrowd.adversary.audit.replays import recorded, replayed
 from incrowd.adversary.audit.sampling import Batch
-from incrowd.curator import Curator
+from incrowd.backends.statement import KEY_MASS
+from incrowd.curator import Curator, releasing
+from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.noise import discrete_gaussian_sf, discrete_laplace_sf
 
 Row = tuple[int, int, float | None]
 """A unit, one of its block's groups, and a value."""
@@ -61,6 +74,17 @@ class Asked:
                     found.extend(self.outputs(answer.to_arrow(), blocks))
         return found[:runs]
 
+    def replay(self, pairs: int = 40) -> Proof:
+        """The ask replayed about a table in which one unit comes, or is replaced, with hostile rows."""
+
+        def release(rows: Sequence[Row]) -> None:
+            # A second block that stays empty, so that the keys are public.
+            with self.curator(self.table(rows, 1), 2) as curator:
+                curator.ask(self.question, **self.asked)
+
+        claim = float(self.asked["epsilon"]), float(self.asked["delta"])
+        return replayed(release, list(units(pairs, self.size, self.relation)), *claim)
+
     def table(self, rows: Sequence[Row], blocks: int) -> pa.Table:
         """The rows, once in each block."""
         listed = [
@@ -98,16 +122,90 @@ class Asked:
 BASE: tuple[Row, ...] = ((1, 0, 1.0), (2, 0, -2.0), (3, 0, 0.0))
 ONE = {"epsilon": 1.0, "delta": 0.0, "contribution": 1}
 HEAVY: tuple[Row, ...] = tuple((9, place % 2, 10.0) for place in range(40))
-LOW: tuple[Row, ...] = tuple((unit, 0, -10.0) for unit in range(4))
 DELTA = 0.02
 
 
-def _case(name: str, asked: Asked, x: Sequence[Row], x_prime: Sequence[Row], samples: int) -> Case:
+def units(count: int, groups: int, relation: str, seed: int = 0) -> Iterator[tuple[list[Row], list[Row]]]:
+    """Rows of a crowd, and one unit more (or another) whose rows are many or few, ordinary or hostile."""
+    chance = random.Random(seed)
+    values: list[float | None] = [*HOSTILE, None, -10.0, 10.0, 0.0, -8.0]
+
+    def person(unit: int, rows: int) -> list[Row]:
+        same = chance.choice(values)
+        mixed = chance.random() < 0.5
+        return [
+            (unit, chance.randrange(groups), chance.choice(values) if mixed else same) for _ in range(rows)
+        ]
+
+    extreme: list[Row] = [(9, 0, 10.0)]
+    yield [(1, 0, -8.0)], [(1, 0, -8.0), *extreme] if relation == "add-remove" else [(1, 0, 10.0)]
+    for _ in range(count - 1):
+        crowd = [
+            row
+            for unit in range(chance.choice((0, 1, 2, 5, 30)))
+            for row in person(unit, chance.choice((1, 3)))
+        ]
+        one, other = (person(99, chance.choice((1, 1, 2, 7, 60))) for _ in range(2))
+        yield [*crowd, *(one if relation == "replace" else [])], [*crowd, *other]
+
+
+def lone_keys(asked: Asked) -> Proof:
+    """Keys that one unit alone has: the chance that any is shown, over the delta that their line states.
+
+    The weights and the threshold are those of the ask itself, and so is the noise, whose tail is exact.
+    """
+    stated: list[tuple[Fraction, int]] = []
+    module: Any = releasing
+    original = module.threshold_for
+
+    def noted(tail: Any, delta: Fraction, *others: Any) -> int:
+        least: int = original(tail, delta, *others)
+        stated.append((delta, least))
+        return least
+
+    def share(nobody: Sequence[Row], rows: Sequence[Row]) -> float:
+        with recorded() as transcript, asked.curator(asked.table(rows, 1), 1) as curator:
+            curator.ask(asked.question, **asked.asked)
+        delta, least = stated[-1]
+        noise, weights = transcript.steps[0].mechanism, np.asarray(transcript.steps[0].given)
+        shown = noise_tail(noise, least - weights[weights > 0])
+        return float(-np.expm1(np.log1p(-shown).sum())) / float(delta)
+
+    module.threshold_for = noted
+    try:
+        sizes = (1, 2, 3, 10, 100, 1_000, KEY_MASS, KEY_MASS + 1)
+        return proven("exact", share, [((), [(9, group, 0.0) for group in range(size)]) for size in sizes])
+    finally:
+        module.threshold_for = original
+
+
+def noise_tail(noise: Laplace | Gaussian, least: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(noise >= k) for each k, exactly."""
+    if isinstance(noise, Laplace):
+        return np.asarray(discrete_laplace_sf(least - 1, noise.scale_in_steps))
+    # Fine steps are rounded to whole ones, halves upwards: at least k from k - 1/2 on.
+    fine = least * 2**noise.fine - 2**noise.fine // 2
+    return np.asarray(discrete_gaussian_sf(fine - 1, noise.sigma_in_fine_steps))
+
+
+def _case(
+    name: str,
+    asked: Asked,
+    x: Sequence[Row],
+    x_prime: Sequence[Row],
+    samples: int,
+    replay: bool = False,
+    proof: Callable[[], Proof] | None = None,
+) -> Case:
     claim = float(asked.asked["epsilon"]), float(asked.asked["delta"])
-    return Case(name, asked.question, Batch(asked), tuple(x), tuple(x_prime), *claim, samples=samples)
+    proof = asked.replay if replay else proof
+    return Case(
+        name, asked.question, Batch(asked), tuple(x), tuple(x_prime), *claim, samples=samples, proof=proof
+    )
 
 
 GROUPED = "SELECT g, {} AS v FROM t GROUP BY g"
+KEYED = Asked(GROUPED.format("COUNT(*)"), {**ONE, "delta": DELTA}, public=False)
 CURATORS: tuple[Case, ...] = (
     _case("curator: COUNT", Asked(GROUPED.format("COUNT(*)"), ONE), BASE, (*BASE, (9, 0, 0.0)), 150_000),
     _case(
@@ -139,17 +237,38 @@ CURATORS: tuple[Case, ...] = (
         (*BASE, (9, 0, -10.0)),
         120_000,
     ),
-    _case("curator: AVG", Asked(GROUPED.format("AVG(x)"), ONE), BASE, (*BASE, (9, 0, 99.0)), 120_000),
+    _case("curator: AVG", Asked(GROUPED.format("AVG(x)"), ONE), BASE, (*BASE, (9, 0, 99.0)), 40_000, True),
     _case(
-        "curator: VARIANCE", Asked(GROUPED.format("VAR_POP(x)"), ONE), BASE, (*BASE, (9, 0, 10.0)), 100_000
+        "curator: VARIANCE",
+        Asked(GROUPED.format("VAR_POP(x)"), ONE),
+        BASE,
+        (*BASE, (9, 0, 10.0)),
+        40_000,
+        True,
     ),
-    _case("curator: MEDIAN", Asked(GROUPED.format("MEDIAN(x)"), ONE), LOW, (*LOW, (9, 0, 10.0)), 24_000),
+    _case(
+        "curator: MEDIAN",
+        Asked(GROUPED.format("MEDIAN(x)"), ONE),
+        ((1, 0, -8.0),),
+        ((1, 0, -8.0), (9, 0, 10.0)),
+        8_000,
+        True,
+    ),
+    _case(
+        "curator: MEDIAN, replaced",
+        Asked(GROUPED.format("MEDIAN(x)"), ONE, relation="replace"),
+        ((1, 0, -8.0), (9, 0, -10.0)),
+        ((1, 0, -8.0), (9, 0, 10.0)),
+        2_000,
+        True,
+    ),
     _case(
         "curator: private keys, one alone",
-        Asked(GROUPED.format("COUNT(*)"), {**ONE, "delta": DELTA}, public=False),
+        KEYED,
         (),
         ((9, 0, 0.0),),
-        150_000,
+        30_000,
+        proof=lambda: lone_keys(KEYED),
     ),
     _case(
         "curator: private keys, a crowd",
@@ -170,13 +289,23 @@ CURATORS: tuple[Case, ...] = (
         Asked("SELECT COUNT(*) AS v FROM t", ONE, blocks=1),
         BASE,
         (*BASE, (9, 0, 0.0)),
-        600,
+        400,
+        True,
     ),
     _case(
         "curator: caps chosen privately",
         Asked("SELECT SUM(x) AS v FROM t", {"epsilon": 1.0, "delta": 0.0}, blocks=1),
         BASE,
         (*BASE, *HEAVY),
-        300,
+        200,
+        True,
+    ),
+    _case(
+        "curator: caps chosen privately, by group",
+        Asked(GROUPED.format("SUM(x)"), {"epsilon": 1.0, "delta": 0.0}, size=2),
+        BASE,
+        (*BASE, *HEAVY),
+        4_000,
+        True,
     ),
 )

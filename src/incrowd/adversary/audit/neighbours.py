@@ -6,6 +6,10 @@ record that nobody else resembles. Every pair here is one record apart.
 
 from __future__ import annotations
 
+import itertools
+import math
+import random
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -13,6 +17,12 @@ from incrowd.errors import InvalidInput
 
 Relation = Literal["add-remove", "replace"]
 Pair = tuple[list[Any], list[Any]]
+_SIZES = (
+    *(0.0, 5e-324, 2.0**-1022, 2.0**-1000, 1.5 * 2.0**-1000, 2.0**-64, 1e-9, 0.5, 1 - 2.0**-53, 1.0),
+    *(1 + 2.0**-52, 3.0, 1e6, 2.0**53, 2.0**61, 2.0**63, 2.0**64, 1e300, sys.float_info.max, math.inf),
+)
+HOSTILE: tuple[float, ...] = (*(sign * size for size in _SIZES for sign in (1, -1)), math.nan)
+"""Floats at which formats, ranges and units end."""
 
 
 def neighbours(
@@ -68,3 +78,49 @@ def _pairs(example: list[Any], values: list[Any], relation: Relation) -> Iterato
             yield same, [*same, value]
     for place in range(size):
         yield example, [*example[:place], *example[place + 1 :]]
+
+
+def every_pair(
+    values: Sequence[Any], sizes: Sequence[int], relation: Relation = "add-remove"
+) -> Iterator[Pair]:
+    """All pairs of lists of these values in order: the smaller of so many records, or both where replaced.
+
+    >>> list(every_pair([0, 1], [1]))
+    [([0], [0, 0]), ([0], [0, 1]), ([1], [0, 1]), ([1], [1, 1])]
+    >>> list(every_pair([0, 1], [1], "replace"))
+    [([0], [1]), ([1], [0])]
+    """
+    for size in sizes:
+        for chosen in itertools.combinations_with_replacement(values, size):
+            rests = [list(chosen)]
+            if relation == "replace":
+                rests = [[*chosen[:place], *chosen[place + 1 :]] for place in range(size)]
+            for rest in rests:
+                for value in values:
+                    other = sorted([*rest, value])
+                    if other != list(chosen):
+                        yield list(chosen), other
+
+
+def hostile(
+    count: int,
+    relation: Relation = "add-remove",
+    *,
+    values: Sequence[Any] = HOSTILE,
+    ordinary: Sequence[Any] = (1.0, 2.0, 2.5, 3.0),
+    sizes: Sequence[int] = (0, 1, 2, 3, 5, 8, 40),
+    seed: int = 0,
+) -> Iterator[Pair]:
+    """Lists of records, ordinary and hostile ones, and a neighbour with any hostile record; always the same.
+
+    >>> x, x_prime = next(hostile(1, sizes=[3]))
+    >>> len(x), len(x_prime)
+    (3, 4)
+    """
+    chance = random.Random(seed)
+    for _ in range(count):
+        size = max(chance.choice(sizes), 1 if relation == "replace" else 0)
+        share = chance.random()
+        x = [chance.choice(values if chance.random() > share else ordinary) for _ in range(size)]
+        place = chance.randrange(size + (relation == "add-remove"))
+        yield x, [*x[:place], chance.choice(values), *x[place + (relation == "replace") :]]

@@ -5,7 +5,7 @@ They protect nobody. Real mechanisms are in `incrowd.mechanisms`.
 """
 
 from incrowd.adversary.audit.case import Case
-from incrowd.adversary.mutants import data, drawing, keys, sensitivity, sparse, spending
+from incrowd.adversary.mutants import constants, data, drawing, keys, sensitivity, sparse, spending
 
 MUTANTS: tuple[Case, ...] = (
     *sensitivity.MUTANTS,
@@ -14,6 +14,7 @@ MUTANTS: tuple[Case, ...] = (
     *keys.MUTANTS,
     *data.MUTANTS,
     *spending.MUTANTS,
+    *constants.MUTANTS,
 )
 
 __all__ = ["MUTANTS"]
