@@ -27,7 +27,7 @@ from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.sources import one_url, projection, public_types, timeout_of
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import translate
+from incrowd.backends.translation import Written, translate
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.sql import DIALECT as ASKED
@@ -81,6 +81,7 @@ class Postgres:
         for name, query in self._tables.items():
             self._prover.read(name, query.sql(DIALECT.name))
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
+        self._written = Written(lambda sql: translate(sql, DIALECT, self._tables, self._once))
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"
         )
@@ -164,7 +165,7 @@ class Postgres:
 
     def statement(self, sql: str) -> str:
         """A statement in PostgreSQL's words."""
-        return translate(sql, DIALECT, self._tables, self._once)
+        return self._written(sql)
 
     def prove(self, sql: str) -> None:
         """BackendError unless no row can make the statement raise."""

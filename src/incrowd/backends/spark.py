@@ -35,7 +35,7 @@ from incrowd.backends.spark_files import (
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import translate
+from incrowd.backends.translation import Written, translate
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.sql import DIALECT as STATEMENTS
@@ -80,6 +80,7 @@ class Spark:
         self._opened = {name: self._open(name) for name in catalog.tables}
         self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
         self._tables = {fold(name): self._projection(name) for name in catalog.tables}
+        self._written = Written(self._write)
         private = [view for name, view in self._views.items() if catalog.tables[name].private]
         self._prover = Prover(
             "spark", {self._views[name]: self._types(name) for name in self._views}, private
@@ -267,6 +268,9 @@ class Spark:
 
     def statement(self, sql: str) -> str:
         """A statement in Spark's words."""
+        return self._written(sql)
+
+    def _write(self, sql: str) -> str:
         for window in sqlglot.parse_one(sql, read=STATEMENTS).find_all(exp.Window):
             select = window.find_ancestor(exp.Select)
             for table in select.find_all(exp.Table) if select is not None else ():

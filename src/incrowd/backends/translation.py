@@ -24,6 +24,7 @@ from incrowd.query.sql import DIALECT
 from incrowd.query.typed import fold
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
+_MOST_WRITTEN = 32
 
 SAME: frozenset[type[exp.Expr]] = frozenset(
     {
@@ -77,6 +78,24 @@ def translate(
         for each in walked.find_all(exp.Identifier):
             each.set("this", short_name(each.name, dialect.longest_name))
     return walked.sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+
+
+class Written:
+    """Statements in the words of another engine, each translated once to be proven and to be run."""
+
+    def __init__(self, write: Callable[[str], str]) -> None:
+        self._write = write
+        self._known: dict[str, str] = {}
+
+    def __call__(self, sql: str) -> str:
+        """A statement, translated."""
+        found = self._known.get(sql)
+        if found is None:
+            found = self._write(sql)
+            if len(self._known) >= _MOST_WRITTEN:
+                self._known.clear()
+            self._known[sql] = found
+        return found
 
 
 def short_name(name: str, most: int) -> str:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import duckdb
 import psycopg
 import pyarrow as pa
+import pyarrow.parquet as pq
 from sqlglot import exp
 
-from incrowd.backends import postgres_sql
+from incrowd.backends import postgres_sql, spark_sql
+from incrowd.backends.spark_session import open_session
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import Dialect, translate
 from incrowd.errors import BackendError
 from tests.backends.engines import _postgres_values
+from tests.backends.spark_houses import LOCAL
 from tests.backends.totality.trees import COLUMNS, Trees
 
 TREES = int(os.environ.get("INCROWD_TREES", "400"))
@@ -229,3 +233,22 @@ def test_what_is_proven_never_raises_on_postgres(postgres_database: str) -> None
         assert raising_together(kept, run, psycopg.Error) == []
         assert len(kept) > len(statements) / 6
         assert len(raising(refused[:60], run, psycopg.Error)) > 15
+
+
+SPARK = {**POSTGRES, "VARCHAR": "string", "DOUBLE": "double", "INTEGER": "int", "TIMESTAMP": "timestamp_ntz"}
+
+
+def test_what_is_proven_never_raises_on_spark(tmp_path: Path) -> None:
+    session = open_session(LOCAL, spark_sql.SETTINGS)
+    pq.write_table(extreme_rows(), tmp_path / "t.parquet")
+    session.read.parquet(str(tmp_path / "t.parquet")).createOrReplaceTempView("extremes")
+    statements = translated(
+        asked(TREES // 20, 3), spark_sql.DIALECT, exp.Table(this=exp.to_identifier("extremes", quoted=True))
+    )
+    kept, _ = split(
+        Prover("spark", {"extremes": {name: SPARK[kind] for name, kind in COLUMNS.items()}}), statements
+    )
+    assert len(kept) > len(statements) / 6
+    for start in range(0, len(kept), BATCH):
+        counts = [f"SELECT COUNT(x) AS n FROM ({each}) AS q" for each in kept[start : start + BATCH]]
+        session.sql(" UNION ALL ".join(counts)).collect()
