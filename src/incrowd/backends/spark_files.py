@@ -31,6 +31,7 @@ Types = Mapping[str, str]
 """The types of a file's columns by name, as `engine_type` names them."""
 _LISTED = ("path", "modificationTime", "length", "content")
 _TAIL, _MAGIC = 1 << 16, b"PAR1"
+_DIGITS = 38
 _UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
 _PLAIN = {"BOOLEAN": "boolean", "INT32": "bigint", "INT64": "bigint", "FLOAT": "double", "DOUBLE": "double"}
 _STORED = {"date": "int", "timestamp[ns, int96]": "timestamp_ltz"}
@@ -211,6 +212,8 @@ def engine_type(physical: str, annotation: str) -> str:
     ('decimal(20,0)', 'string')
     >>> engine_type("INT32", "TIME(MILLIS,true)"), engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(38,9)")
     ('int32 time', 'decimal(38,9)')
+    >>> engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(50,30)")
+    'wide decimal(50,30)'
     """
     word, _, rest = annotation.partition("(")
     physical = "BYTE_ARRAY" if physical == "BINARY" else physical
@@ -223,7 +226,8 @@ def engine_type(physical: str, annotation: str) -> str:
     if annotation == "INTEGER(64,false)":
         return "decimal(20,0)"
     if word == "DECIMAL":
-        return f"decimal({rest}"
+        # Spark has no type for more digits, and would raise at every question.
+        return f"decimal({rest}" if int(rest.partition(",")[0]) <= _DIGITS else f"wide decimal({rest}"
     if word == "DATE":
         return "date"
     if word in ("STRING", "ENUM", "JSON") and physical == "BYTE_ARRAY":
