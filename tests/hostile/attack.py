@@ -10,11 +10,14 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from tests.hostile import cases, questions
 from tests.hostile.cases import Case
 from tests.hostile.neighbour import Broken, Limits, Tally, attempt, check_opening, check_question
 from tests.hostile.stores import Store
+
+Variant = TypeVar("Variant")
 
 
 def wanted(quick: int, full: int) -> int:
@@ -23,6 +26,11 @@ def wanted(quick: int, full: int) -> int:
     """
     said = os.environ.get("INCROWD_HOSTILE", "1")
     return full if said == "full" else max(1, round(quick * float(said)))
+
+
+def few(variants: Sequence[Variant], quick: int = 1) -> Sequence[Variant]:
+    """The variants of an attack: the first of them in the tests, all of them with INCROWD_HOSTILE."""
+    return variants if "INCROWD_HOSTILE" in os.environ else variants[:quick]
 
 
 def attack(

@@ -25,6 +25,9 @@ from incrowd.backends import (
     postgres_relations,
     postgres_session,
     sources,
+    spark,
+    spark_columns,
+    spark_files,
     strict_csv,
 )
 from incrowd.backends.duckdb_pieces import Piece, described, text
@@ -32,7 +35,7 @@ from incrowd.errors import BackendError
 from incrowd.query import per_unit
 from incrowd.query.typed import SQL_TYPES, Typed
 from tests import servers
-from tests.hostile import known, known_postgres
+from tests.hostile import known, known_postgres, known_spark
 from tests.hostile.neighbour import Broken
 from tests.hostile.postgres_stores import Database
 
@@ -233,3 +236,54 @@ def test_on_postgresql_each_mend_is_missed(
     with pytest.raises(Broken):
         for turn in range(TURNS):
             attack(database, tmp_path / str(turn))
+
+
+# Spark.
+
+
+def folders_are_guessed(patch: Patch) -> None:
+    name = "spark.sql.sources.partitionColumnTypeInference.enabled"
+    patch.setattr(spark, "SETTINGS", {**spark.SETTINGS, name: "true"})
+
+
+def moments_are_left_to_spark(patch: Patch) -> None:
+    def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Any]:
+        return column, "timestamp"
+
+    patch.setattr(spark, "stored_as", lambda kind: "timestamp_ntz" if kind.startswith("timestamp[") else kind)
+    patch.setattr(spark, "read", read)
+
+
+def first_file_speaks_for_all(patch: Patch) -> None:
+    def agreed(self: Any, name: str, listed: Any) -> Any:
+        self._footers.update(spark.footers(self._session, listed.files, self._footers))
+        return self._footers[listed.files[0]]
+
+    patch.setattr(spark.Spark, "_agreed", agreed)
+
+
+def files_are_read_twice(patch: Patch) -> None:
+    patch.setattr(spark_files, "_once", lambda table, files: tuple(files))
+
+
+def decimals_are_rounded_on_spark(patch: Patch) -> None:
+    exact = spark_columns._decimal
+    patch.setattr(spark_columns, "_decimal", lambda column, kind, _: exact(column, kind, False))
+
+
+SPARK_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ...] = (
+    (folders_are_guessed, known_spark.partition_folders),
+    (moments_are_left_to_spark, known_spark.calendar),
+    (first_file_speaks_for_all, known_spark.file_schemas),
+    (files_are_read_twice, known_spark.twice_named),
+    (decimals_are_rounded_on_spark, known_spark.exact_units),
+)
+
+
+@pytest.mark.parametrize("case", SPARK_MUTANTS, ids=_named)
+def test_on_spark_each_mend_is_missed(case: Any, monkeypatch: Patch, tmp_path: Path) -> None:
+    mutant, attack = case
+    mutant(monkeypatch)
+    tmp_path.chmod(0o755)
+    with pytest.raises(Broken):
+        attack(tmp_path)
