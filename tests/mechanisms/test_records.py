@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -123,6 +124,19 @@ def test_no_record_makes_a_release_with_a_public_number_of_records_raise(values,
         assert low <= centre <= high and 0 < bound < math.inf
     SmoothSensitivity(1.0).release_rank(values, rank, low=0, high=1, source=SeededSource(1))
     InterquartileRange(1.0, 1e-3).release(values, SeededSource(1))
+
+
+@pytest.mark.parametrize("value", [0.0, -sys.float_info.max, sys.float_info.max])
+def test_no_record_makes_the_widest_range_raise(value):
+    high = sys.float_info.max * (0.5 - 1e-9)
+    centre, bound = order_statistic([value], 1, low=-high, high=high, beta=1e-3)
+    assert bound < math.inf and abs(centre) <= high
+    assert math.isfinite(SmoothSensitivity(1.0).release_rank([value], 1, low=-high, high=high))
+
+
+def test_a_value_beyond_all_floats_is_released_like_others():
+    for value in (10**400, -(10**400), Fraction(10**400)):
+        assert math.isfinite(SmoothSensitivity(1.0).release((value, 1)))
 
 
 @settings(max_examples=15, deadline=None)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,6 +24,7 @@ from incrowd.noise import SeededSource
 from .checks import FAILURE, smallest_delta, smallest_epsilon, surprise
 
 DEGREES = (1, 3, 5)
+LARGEST = sys.float_info.max
 
 
 def cells(m, value, edges):
@@ -211,6 +214,28 @@ def test_kinds_and_extremes():
     assert order_statistic([math.inf, -math.inf], 1, low=0, high=10, beta=1.0)[0] == 0.0
 
 
+FAILURES = [Fraction(1, 2), Fraction(1, 20)]
+FAILURES += [Fraction(3, 10**k) for k in (3, 9, 12, 16, 17, 30, 99, 101, 150, 200, 299)]
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=float)
+@pytest.mark.parametrize("kind", [1, 3, 5, 99, "laplace"])
+def test_half_widths_hold_at_every_confidence_and_are_not_wide(kind, failure):
+    """The chance to err by more is the failure that was asked for: never above, and hardly below."""
+    delta = 1e-6 if kind == "laplace" else None
+    m = SmoothSensitivity(1.0, 3 if delta else kind, grid=Fraction(1, 2**60), delta=delta)
+    with mpmath.workdps(50):
+        reach = (mpmath.mpf(m.halfwidth(1 - failure)) - mpmath.mpf(2) ** -60) * m.factor.numerator
+        reach /= m.factor.denominator
+        missed = mpmath.exp(-reach)
+        if not delta:
+            v = mpmath.mpf(kind)
+            missed = mpmath.betainc(v / 2, 0.5, 0, v / (v + reach**2), regularized=True)
+        share = missed * failure.denominator / failure.numerator
+        assert share <= 1
+        assert share >= 1 - 1e-5 or (kind == 99 and failure < 1e-100)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -237,6 +262,9 @@ def test_kinds_and_extremes():
         lambda: order_statistic([[1]], 1, low=0, high=1, beta=1),
         lambda: order_statistic([1], 1, low=1, high=1, beta=1),
         lambda: order_statistic([1], 1, low=-1.7e308, high=1.7e308, beta=1),
+        lambda: order_statistic([0.0], 1, low=-LARGEST / 2, high=LARGEST / 2, beta=1),
+        lambda: order_statistic([LARGEST / 2], 1, low=-LARGEST / 2, high=LARGEST / 2, beta=1),
+        lambda: order_statistic([1], 1, low=0, high=10**400, beta=1),
         lambda: order_statistic([1], 1, low=0, high=1, beta=0),
     ],
 )

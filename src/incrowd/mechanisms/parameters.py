@@ -40,7 +40,8 @@ def exact(value: object, name: str, secret: bool = False) -> Fraction:
         if value.dtype.itemsize > 8:
             raise InvalidInput(f"{name} must be an ordinary float, not a {value.dtype}.")
         value = float(value)
-    if not math.isfinite(value):
+    # An int or a fraction is finite, also one that no float reaches.
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise InvalidInput(f"{name} must be a finite number{'' if secret else f', not {value}'}.")
     return Fraction(value)
 

@@ -58,6 +58,7 @@ search takes n log n steps. S is computed in floats with a relative error below 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -204,12 +205,9 @@ class SmoothSensitivity(Mechanism):
 
     def halfwidth(self, confidence: Number, bound: Number = 1) -> float:
         """The error with this confidence, given the smooth bound (which is as private as the data)."""
-        level = float(confidence_level(confidence))
-        width = float(positive(bound, "bound") / self.factor)
-        if self.exact_delta:
-            quantile = -math.log1p(-level)
-        else:
-            quantile = float(stdtrit(self.degrees, (1 + level) / 2))
+        failure = float_below(1 - confidence_level(confidence))
+        width = float_above(positive(bound, "bound") / self.factor)
+        quantile = -math.log(failure) if self.exact_delta else _student_reach(failure, self.degrees)
         return quantile * width * (1 + 1e-9) + float(self.grid.step)
 
     def _read(self, value: Any) -> tuple[Fraction, Fraction]:
@@ -244,6 +242,18 @@ def _largest_ratio(shift: float, log_g: float, c: float, v: int) -> float:
     # (g z + c)^2 - z^2 as a product, so that a small loss is computed to full precision.
     gain = (more * z + c) * ((g + 1) * z + c) / (v + z**2)
     return shift + (v + 1) / 2 * math.log1p(gain)
+
+
+def _student_reach(failure: float, v: int) -> float:
+    """A t with P(|T| > t) at most the failure; the least one, to nine digits, unless the failure is tiny.
+
+    Beyond what the library inverts, the density is at most c v^((v + 1) / 2) t^-(v + 1), and so the two tails
+    together at most 2 c v^((v - 1) / 2) t^-v.
+    """
+    if failure >= 1e-100:
+        return -float(stdtrit(v, failure / 2))
+    log_c = math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - math.log(v * math.pi) / 2
+    return math.exp((log_c + (v - 1) / 2 * math.log(v) + math.log(2) - math.log(failure)) / v)
 
 
 def laplace_delta(a: float, beta: float, epsilon: float) -> float:
@@ -294,9 +304,12 @@ def order_statistic(
         raise InvalidInput("The values of an order statistic must hold at least one number.")
     if whole(rank, "rank") > array.size:
         raise InvalidInput(f"rank must be at most the number of values, not {rank}.")
+    # The bound is at most this distance, raised by a little, whatever the records are.
+    if max(abs(least), abs(most), (most - least) * (1 + Fraction(1, 10**10))) > sys.float_info.max:
+        raise InvalidInput("low and high of an order statistic are too far apart: use a larger unit.")
     ends = float(least), float(most)
-    if not 0 < ends[1] - ends[0] < math.inf:
-        raise InvalidInput("low and high of an order statistic must be apart by a finite distance.")
+    if not ends[0] < ends[1]:
+        raise InvalidInput("low and high of an order statistic must be two different floats.")
     ordered = np.concatenate(([ends[0]], np.sort(np.clip(array, *ends)), [ends[1]]))
     log_bound = _log_smooth(ordered, rank, speed)
     # A floor that does not depend on the data keeps the bound smooth, and above zero where all values agree.
