@@ -127,9 +127,9 @@ def test_the_expected_error_is_the_formula_and_the_variance():
     assert coin.expected_error(100) == pytest.approx(math.sqrt(3) / 2 * 10)
 
 
-@given(st.floats(0.1, 5), st.integers(1, 60), st.data())
-def test_the_tail_bound_holds_exactly(epsilon, n, data):
-    m = RandomizedResponse(epsilon)
+@given(epsilons, st.integers(2, 6), st.integers(1, 60), st.data())
+def test_the_tail_bound_holds_exactly(epsilon, categories, n, data):
+    m = RandomizedResponse(epsilon, categories)
     holders = data.draw(st.integers(0, n))
     masses = np.convolve(
         binom.pmf(np.arange(holders + 1), holders, m.keep),
@@ -137,8 +137,41 @@ def test_the_tail_bound_holds_exactly(epsilon, n, data):
     )
     error = np.abs((np.arange(n + 1) - n * m.other) / (m.keep - m.other) - holders)
     for t in (0.5, 0.1 * n + 1, float(n)):
-        assert masses[error >= t].sum() <= m.tail(t, n) + 1e-12
-    assert m.tail(m.halfwidth(0.9, n), n) == pytest.approx(0.1)
+        assert masses[error >= t * (1 + 1e-9)].sum() <= m.tail(t, n) + 1e-12
+    for confidence in (0.5, 0.9, 0.999):
+        width = m.halfwidth(confidence, n)
+        assert masses[error > width].sum() <= 1 - confidence + 1e-12
+        assert m.tail(width, n) <= (1 - confidence) * (1 + 1e-6)
+        assert categories > 2 or m.tail(width, n) == pytest.approx(1 - confidence)
+        hoeffding = math.sqrt(n * math.log(2 / (1 - confidence)) / 2) / (m.keep - m.other)
+        assert width <= hoeffding * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("categories", [2, 5])
+@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 10_000), (3.0, 10_000), (6.0, 10**6), (10.0, 10**7)])
+def test_half_widths_are_within_what_a_normal_tail_costs(epsilon, n, categories):
+    """Chernoff's bound on a normal tail is sqrt(2 ln 40) = 2.72 deviations at 95%, where 1.96 would do."""
+    m = RandomizedResponse(epsilon, categories)
+    assert 1.96 <= m.halfwidth(0.95, n) / m.expected_error(n) <= 2.72 * 1.02
+
+
+@pytest.mark.parametrize("epsilon", [10.0, 40.0, 700.0])
+def test_half_widths_vanish_where_a_report_is_almost_surely_the_truth(epsilon):
+    """Hoeffding's bound stays at 136 of 10,000."""
+    m = RandomizedResponse(epsilon)
+    assert m.halfwidth(0.95, 10_000) < 3
+    assert epsilon < 40 or m.halfwidth(0.95, 10_000) < 0.2
+    assert 0 <= m.tail(5, 10_000) < 1e-3
+
+
+def test_the_gap_between_two_answers_keeps_its_digits():
+    for epsilon, categories in ((1e-9, 2), (1e-6, 7), (1.0, 3), (700.0, 2)):
+        m = RandomizedResponse(epsilon, categories)
+        with mpmath.workdps(40):
+            grow = mpmath.exp(mpmath.mpf(m.exact_epsilon.numerator) / m.exact_epsilon.denominator)
+            assert m.gap == pytest.approx(float((grow - 1) / (grow + categories - 1)), rel=1e-14)
+    coin = RandomizedResponse.with_truth(Fraction(1, 2) + Fraction(1, 10**9))
+    assert coin.gap == pytest.approx(2e-9, rel=1e-15)
 
 
 def test_the_sample_size_reaches_the_error_and_not_one_less():
@@ -146,7 +179,10 @@ def test_the_sample_size_reaches_the_error_and_not_one_less():
     m = RandomizedResponse(0.5)
     assert m.expected_error(n) / n <= 0.01 < m.expected_error(n - 1) / (n - 1)
     sure = RandomizedResponse.sample_size(0.01, 0.5, confidence=0.95)
-    assert m.halfwidth(0.95, sure) / sure <= 0.01 * (1 + 1e-9)
+    assert m.halfwidth(0.95, sure) / sure <= 0.01 * (1 + 1e-9) < m.halfwidth(0.95, sure - 1) / (sure - 1)
+    assert (
+        RandomizedResponse.sample_size(0.001, 10.0, confidence=0.95) < 2_000
+    )  # Hoeffding asks for 1.8 million
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,17 @@ heads: the truth; tails: a second coin's answer) keeps the truth with 3/4, which
 Estimation. Of n reports, R_c name answer c, and n_c people truly hold it. E[R_c] = n_c p + (n - n_c) q, so
 (R_c - n q) / (p - q) is unbiased, with variance (n_c p (1 - p) + (n - n_c) q (1 - q)) / (p - q)^2. For k = 2
 that is n p q / (p - q)^2, a standard deviation of (e^(eps/2) / (e^eps - 1)) sqrt(n) whatever the truth.
+
+Its tail (Chernoff 1952). For s > 0, P(R_c - E R_c >= d) <= exp(n_c f(1 - p, -s) + (n - n_c) f(q, s) - s d),
+f(x, s) = ln(1 + x (e^s - 1)) - s x; the lower tail has the signs of s changed in both f. The exponent is
+linear in n_c, so the larger of its ends, n_c = 0 and n_c = n, bounds it for every truth. As f(x, s) <= s^2 /
+8, this is never above Hoeffding's bound, and far below it where a report is almost surely the truth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -129,6 +134,13 @@ class RandomizedResponse(Mechanism):
         return 1 / (math.exp(self.epsilon) + self.categories - 1)
 
     @property
+    def gap(self) -> float:
+        """p - q, by how much the truth is likelier than another answer, to full precision."""
+        if self.truth is not None:
+            return float(self.truth - (1 - self.truth) / (self.categories - 1))
+        return -math.expm1(-self.epsilon) / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+
+    @property
     def privacy(self) -> Guarantee:
         """What one report guarantees to the one who gives it."""
         return randomized_response(self.exact_epsilon, self.categories)
@@ -180,7 +192,7 @@ class RandomizedResponse(Mechanism):
         n = int(answers.size)
         seen = np.bincount(answers, minlength=self.categories)
         failure = float_below((1 - level) / 2)
-        counts = np.asarray((seen - n * self.other) / (self.keep - self.other), dtype=np.float64)
+        counts = np.asarray((seen - n * self.other) / self.gap, dtype=np.float64)
         lows = [self._bound(int(r), n, failure, upper=False) for r in seen]
         highs = [self._bound(int(r), n, failure, upper=True) for r in seen]
         return Estimate(counts, np.array(lows, float), np.array(highs, float), n, float(level))
@@ -191,19 +203,24 @@ class RandomizedResponse(Mechanism):
         p, q = self.keep, self.other
         if self.truth is None and self.categories == 2:
             return math.exp(self.epsilon / 2) / math.expm1(self.epsilon) * math.sqrt(n)
-        return math.sqrt(n * max(p * self.stray, q * (1 - q))) / (p - q)
+        return math.sqrt(n * max(p * self.stray, q * (1 - q))) / self.gap
 
     def tail(self, error: Number, reports: int) -> float:
-        """A bound on P(|estimated - true| >= error): 2 exp(-2 error^2 (p - q)^2 / n) (Hoeffding 1963)."""
+        """A bound on P(|estimated - true| >= error), whatever the truth (see above)."""
         n = whole(reports, "reports")
-        distance = float(positive(error, "error")) * (self.keep - self.other)
-        return min(1.0, 2 * math.exp(-2 * distance**2 / n))
+        distance = float(positive(error, "error")) * self.gap * (1 - 1e-12)
+        upper, lower = (self._exponent(n, distance, up) for up in (True, False))
+        return min(1.0, (math.exp(upper) + math.exp(lower)) * (1 + 1e-9))
 
     def halfwidth(self, confidence: Number, reports: int = 1) -> float:
-        """The error of an estimated count of `reports` reports that `tail` allows with this confidence."""
+        """The error of an estimated count of `reports` reports that `tail` allows with this confidence.
+
+        Each side may fail half as often: the least d with n f - s d <= -ln(2 / failure) for some s.
+        """
         n = whole(reports, "reports")
-        failure = float_below(1 - confidence_level(confidence))
-        return math.sqrt(n * math.log(2 / failure) / 2) / (self.keep - self.other) * (1 + 1e-12)
+        needed = math.log(2 / float_below(1 - confidence_level(confidence)))
+        ends = (self._reach(n, needed, up) for up in (True, False))
+        return max(ends) / self.gap * (1 + 1e-12)
 
     @staticmethod
     def sample_size(
@@ -212,13 +229,31 @@ class RandomizedResponse(Mechanism):
         """The fewest reports for which an estimated *share* errs by at most alpha.
 
         Without a confidence, alpha bounds the standard deviation; with one, the error itself with that
-        confidence (by Hoeffding's bound).
+        confidence (`halfwidth`).
         """
         one = RandomizedResponse(epsilon, categories)
         width = float(positive(alpha, "alpha"))
         if confidence is None:
             return math.ceil((one.expected_error(1) / width) ** 2)
-        return math.ceil((one.halfwidth(confidence) / width) ** 2)
+        needed = math.log(2 / float_below(1 - confidence_level(confidence)))
+        distance = width * one.gap * (1 - 1e-12)
+        rates = (-one._exponent(1, distance, up) for up in (True, False))
+        return max(1, math.ceil(needed / min(rates) * (1 + 1e-12)))
+
+    def _exponent(self, n: int, distance: float, upper: bool) -> float:
+        """The least exponent of the bound on one tail."""
+        spread = self._spread(upper)
+        return _least(lambda s: n * spread(s) - s * distance)
+
+    def _reach(self, n: int, needed: float, upper: bool) -> float:
+        """The least distance at which that exponent is -needed."""
+        spread = self._spread(upper)
+        return _least(lambda s: (n * spread(s) + needed) / s)
+
+    def _spread(self, upper: bool) -> Callable[[float], float]:
+        """What a report adds to the exponent, the more of those who hold the answer and those who do not."""
+        q, stray, sign = self.other, self.stray, 1 if upper else -1
+        return lambda s: max(_cumulants(q, sign * s), _cumulants(stray, -sign * s))
 
     def _bound(self, seen: int, n: int, failure: float, *, upper: bool) -> int:
         """The largest (or least) number of true holders that the tail test does not reject, by bisection."""
@@ -303,3 +338,21 @@ def _log_above(ratio: Fraction) -> float:
     """ln of a rational above 1, rounded up past any error of the library's logarithm (taken as 3 ulp)."""
     value = math.log(float_above(ratio)) if ratio > 2 else math.log1p(float_above(ratio - 1))
     return value + 4 * math.ulp(value)
+
+
+def _cumulants(x: float, s: float) -> float:
+    """f(x, s) = ln(1 + x (e^s - 1)) - s x, rounded up past the errors of its two terms."""
+    grown = math.log1p(x * math.expm1(s))
+    return min(grown - s * x + 1e-15 * (abs(grown) + abs(s) * x), s * s / 8 * (1 + 1e-15))
+
+
+def _least(bound: Callable[[float], float]) -> float:
+    """About the least value at s > 0 of a bound that holds for every s and falls, then rises, with it."""
+    low, high = math.log(1e-15), math.log(700.0)
+    best = math.inf
+    for _ in range(60):  # golden section: to a part in 10^11 of s, and the bound is flat there
+        third = (high - low) * 0.381966
+        left, right = bound(math.exp(low + third)), bound(math.exp(high - third))
+        best = min(best, left, right)
+        low, high = (low, high - third) if left < right else (low + third, high)
+    return best
