@@ -101,6 +101,16 @@ BOUNDS = [
 
 
 @functools.cache
+def rows() -> tuple[str, ...]:
+    """The rows of a question for each expression and condition, without what is made of them."""
+    found = []
+    for each in (*lists.EXPRESSIONS, *lists.CONDITIONS):
+        (leaf,) = plan_of(f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1).leaves
+        found.append(leaf.rows.sql("duckdb"))
+    return tuple(found)
+
+
+@functools.cache
 def fixed(count: int) -> tuple[tuple[str, str], ...]:
     """Mode and text of the statements of some questions of the fixed lists, in DuckDB's words."""
     asked = list(questions_asked())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.backends.totality.forms import is_text, part_of
-from incrowd.backends.totality.values import Kind, Value, boolean, integer, text, time
+from incrowd.backends.totality.values import LONGEST, Kind, Value, boolean, integer, text, time
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
 from incrowd.query.grammar import GRAMMARS
 
@@ -35,9 +35,10 @@ def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _same_length(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """LOWER and UPPER, of which some letters become two or three."""
+    """LOWER and UPPER. Some letters become two or three; not on PostgreSQL, where the collation is C."""
     parts_of(node, "this")
-    return text(3 * _text(walk, node.this, known).high)
+    high = _text(walk, node.this, known).high
+    return text(high if walk.engine.name == "postgres" else min(3 * high, LONGEST))
 
 
 def _trimmed(walk: Walk, node: exp.Expr, known: Environment) -> Value:
