@@ -120,6 +120,23 @@ def test_no_interval_is_refused_when_the_data_lead_there(low, unit, doublings):
         assert m.within(many).interval.points > 1
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e-6, 1e-12, 1e-30, 1e-250, 1e-300])
+def test_small_units_are_seen(unit):
+    """The grid is as fine as the interval asks for. Fails by chance below 1e-9 (ten thousand ranks at 50)."""
+    m = UnboundedQuantile(50.0, low=0.0, unit=unit)
+    assert m.release([5 * unit] * 10_000) == pytest.approx(
+        5 * unit, rel=1e-6 if unit > 1e-290 else 0.1, abs=0
+    )
+
+
+@given(st.floats(-1e8, 1e8), st.integers(-60, 0), st.integers(1, 50))
+def test_a_small_unit_beside_a_large_bound_is_refused_no_more_than_a_large_one(low, exponent, doublings):
+    m = UnboundedQuantile(1.0, low=low, unit=2.0**exponent, doublings=doublings)
+    for many in range(doublings + 1):
+        grid = m.within(many).interval.grid.step
+        assert grid <= max(Fraction(1, 2**31), Fraction(2) ** (exponent + many - 31))
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import InvalidInput
+from incrowd.mechanisms.grid import LEAST_EXPONENT, LIMIT, at_exponent
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, positive, whole
-from incrowd.mechanisms.quantile import Quantile
+from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, log2_floor, positive, whole
+from incrowd.mechanisms.quantile import FINEST, Quantile
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.relations import Relation, relation_named
 from incrowd.mechanisms.sparse_vector import SparseVector
@@ -86,7 +87,7 @@ class UnboundedQuantile(Mechanism):
         if is_whole_type(self.low) and is_whole_type(self.unit):
             ends = (int(low), int(low + width))
         # Reals get a grid whatever the bounds, so that a whole bound does not turn them into integers.
-        grid = None if isinstance(ends[0], int) else Fraction(2) ** (_exponent(width) - 32)
+        grid = None if isinstance(ends[0], int) else at_exponent(_exponent(low, width))
         return Quantile(budget, self.q, low=ends[0], high=ends[1], relation=self.relation, grid=grid)
 
     @property
@@ -113,5 +114,10 @@ class UnboundedQuantile(Mechanism):
         return [target.denominator * count - target.numerator * array.size for count in below]
 
 
-def _exponent(width: Fraction) -> int:
-    return (width.numerator // width.denominator or 1).bit_length()
+def _exponent(low: Fraction, width: Fraction) -> int:
+    """The grid of some 2^31 points in the interval; below a width of 1 as fine as low, and floats, allow."""
+    fine = log2_floor(width) + 1 - FINEST
+    if width >= 1:
+        return fine
+    end = max(abs(low), abs(low + width))
+    return min(1 - FINEST, max(fine, log2_floor(end) + 2 - log2_floor(Fraction(LIMIT)), LEAST_EXPONENT))
