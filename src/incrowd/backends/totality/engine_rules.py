@@ -99,7 +99,7 @@ def _spark(engine_type: str) -> Value:
     word = _word(engine_type)
     if word in _BITS and word != "hugeint":
         return integer(_BITS[word])
-    if word in ("timestamp_ntz", "timestamp"):
+    if word in ("timestamp_ntz", "timestamp", "timestamp_ltz"):
         # Both count microseconds, and the session's zone is UTC: they differ in name only.
         return time(Kind.TIMESTAMP)
     return _common(word) or other(word)
