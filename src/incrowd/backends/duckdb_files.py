@@ -25,6 +25,10 @@ from incrowd.query.typed import fold
 
 _FILE = "__file"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_OPTIONS = "hive_partitioning = false, can_have_nan = true"
+"""NaN is in no footer's minimum and maximum. An engine that trusts them drops a comparison, or skips rows, by
+what other rows hold: one more row would then decide whether everybody's NaN is below 1.
+"""
 
 
 def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str) -> list[Piece]:
@@ -39,13 +43,13 @@ def _parquet_piece(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str]
 ) -> Piece:
     listed = ", ".join(text(file) for file in files)
-    plain = f"read_parquet([{text(files[0])}], hive_partitioning = false)"
+    plain = f"read_parquet([{text(files[0])}], {_OPTIONS})"
     types = described(connection, plain)
     own = {fold(each) for each in types}
     added = [each for each in folders if fold(each) not in own]
     if not added:
-        return Piece(f"read_parquet([{listed}], hive_partitioning = false)", types, tuple(files))
-    scan = f"read_parquet([{listed}], hive_partitioning = false, filename = '{_FILE}')"
+        return Piece(f"read_parquet([{listed}], {_OPTIONS})", types, tuple(files))
+    scan = f"read_parquet([{listed}], {_OPTIONS}, filename = '{_FILE}')"
     columns = ", ".join(f"{_folder_value(each)} AS {quoted(each)}" for each in added)
     return Piece(
         f"(SELECT *, {columns} FROM {scan}) AS folders",
@@ -144,7 +148,7 @@ def csv_piece(
         select = piece_select(catalog, table, piece, everywhere).sql("duckdb")
         made.append(_csv_copy(connection, copies, file, header, table, select))
     listed = ", ".join(text(str(each)) for each in made)
-    origin = f"read_parquet([{listed}], hive_partitioning = false, union_by_name = true)"
+    origin = f"read_parquet([{listed}], {_OPTIONS}, union_by_name = true)"
     return Piece(origin, described(connection, origin))
 
 
