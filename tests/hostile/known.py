@@ -183,22 +183,12 @@ WELL_FORMED_LINES = (
     "7777,é\n",
     "7777," + "x" * 3_000_000 + "\n",
 )
+# fmt: off
 BROKEN_LINES = (
-    '7777,"a"b\n',
-    '7777,"zqSecretxj\n',
-    '7777,a"b\n',
-    '7777,"a" \n',
-    "7777,a\rb\n",
-    "7777,zqSecretxj\r",
-    "7777\n",
-    "7777,a,zqSecretxj\n",
-    "7777,a\x00b\n",
-    "\n",
-    "\r\n",
-    ",\n",
-    '"7777""\n',
-    "7777,a\udcff\n",
+    '7777,"a"b\n', '7777,"zqSecretxj\n', '7777,a"b\n', '7777,"a" \n', "7777,a\rb\n", "7777,zqSecretxj\r",
+    "7777\n", "7777,a,zqSecretxj\n", "7777,a\x00b\n", "\n", "\r\n", ",\n", '"7777""\n', "7777,a\udcff\n",
 )
+# fmt: on
 
 
 def csv_lines(folder: Path) -> None:
@@ -338,6 +328,21 @@ def hive_types(folder: Path) -> None:
         compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
 
 
+def nan_statistics(folder: Path) -> None:
+    """Footers whose minimum and maximum leave NaN out: one more value decides what is below it."""
+    sides = []
+    for home, more in zip(folders(folder), ([], [2.0]), strict=True):
+        held = [*[float("nan")] * 12, 0.5, *more]
+        table = pa.table({"id": list(range(len(held))), "w": pa.array(held, pa.float64())})
+        pq.write_table(table, home / "t.parquet")
+        columns = {"id": "integer", "w": {"type": "float", "bounds": [0, 1]}}
+        sides.append(by_file(home, declaration({"parquet": "t.parquet"}, columns)))
+    tests = ("w < 1.0", "w > 1.0", "NOT w <= 0.75", "w BETWEEN 0 AND 1", "w = 0.5")
+    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in tests]
+    asked += ["SELECT MEDIAN(w) AS m FROM t", "SELECT w < 1.0 AS k, COUNT(*) AS n FROM t GROUP BY 1"]
+    compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
+
+
 def file_schemas(folder: Path) -> None:
     """Files of one table with other types, columns or order of columns: the neighbour's own file."""
     odd = (
@@ -389,6 +394,7 @@ DUCKDB_ATTACKS: tuple[Callable[[Path], None], ...] = (
     exact_units,
     volatile,
     hive_types,
+    nan_statistics,
     file_schemas,
     quoted_rows,
 )

@@ -112,6 +112,10 @@ def folders_are_typed(patch: Patch) -> None:
     patch.setattr(duckdb_files, "_parquet_piece", piece)
 
 
+def footers_are_trusted(patch: Patch) -> None:
+    patch.setattr(duckdb_files, "_OPTIONS", "hive_partitioning = false")
+
+
 def one_schema_speaks_for_all(patch: Patch) -> None:
     patch.setattr(duckdb_files, "_schema", lambda *_: "")
     patch.setattr(engine.DuckDB, "_readable", lambda *_: True)
@@ -140,6 +144,7 @@ DUCKDB_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ..
     (decimal_ids_are_rounded, known.exact_units),
     (views_are_read_twice, known.volatile),
     (folders_are_typed, known.hive_types),
+    (footers_are_trusted, known.nan_statistics),
     (one_schema_speaks_for_all, known.file_schemas),
     (engine_words_are_kept, known.quoted_rows),
 )
