@@ -275,7 +275,7 @@ def test_two_values_of_a_unit_column_are_never_read_as_one(tmp_path: Path, case:
     rows = pa.table({"id": ids.take(pa.array([0, 1, 2, 3] * 3)), "v": [9] * 12})
     pq.write_table(rows, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": kind, "v": "integer"})
-    found = engine.run("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id").to_pydict()
+    found = engine._run("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id").to_pydict()
     assert set(found["n"]) == {3}, "three rows each: nobody's are those of two"
     exact = {"decimal as text": 4, "decimal as integer": 3, "text": 4, "uint64": 1, "milliseconds": 1}
     assert len(found["n"]) == exact.get(case, 1)
@@ -286,8 +286,8 @@ def test_two_values_of_a_unit_column_are_never_read_as_one(tmp_path: Path, case:
 REFUSED: dict[str, tuple[str, Callable[[], pa.Array], str]] = {
     "float": ("integer", lambda: pa.array([1.5]), "could be read as the same integer"),
     "nanoseconds": ("timestamp", lambda: pa.array([1], pa.timestamp("ns")), "nanoseconds"),
-    "flag": ("boolean", lambda: pa.array(["t"]), "cannot be read as boolean"),
-    "moment": ("timestamp", lambda: pa.array(["2020-01-01"]), "cannot be read as timestamp"),
+    "flag": ("boolean", lambda: pa.array(["t"]), "could be read as the same boolean"),
+    "moment": ("timestamp", lambda: pa.array(["2020-01-01"]), "could be read as the same timestamp"),
 }
 
 
