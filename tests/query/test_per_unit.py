@@ -57,3 +57,14 @@ def test_a_bare_null_is_a_condition_that_holds_nowhere(sql: str) -> None:
     text = release_statement(leaf).sql
     assert "WHEN NULL" not in text
     assert sum(row["n0"] or 0 for row in curator._backend.run(text).to_pylist()) == 0
+
+
+@pytest.mark.parametrize("words", ["NOT LIKE 'f%'", "NOT ILIKE 'F%'", "!~~ 'f%'"])
+def test_not_like_is_the_opposite_of_like(words: str) -> None:
+    table = pa.table({"id": [1, 2, 3], "s": ["flu", "cold", "fever"]})
+    curator = Curator.from_tables(t=table, unit="id", budget=(1.0, 0.0))
+    (leaf,) = curator.bound(
+        curator.parse(f"SELECT COUNT(*) AS n FROM t WHERE s {words}"), contribution=1
+    ).leaves
+    found = curator._backend.run(release_statement(leaf).sql).to_pylist()
+    assert sum(row["n0"] for row in found) == leaf.measures["m0"].sensitivity_steps

@@ -335,6 +335,11 @@ def _in_public(node: exp.Expr, subject: Typed) -> Typed:
 
 
 def _like(node: exp.Expr, lookup: Lookup) -> Typed:
+    if node.args.get("negate"):
+        # The parser's NOT LIKE.
+        plain = type(node)(this=node.this.copy(), expression=node.expression.copy())
+        return _not(exp.Not(this=plain), lookup)
+    _only(node, "this", "expression")
     subject, pattern = total(node.this, lookup), total(node.expression, lookup)
     constant = isinstance(pattern.sql, exp.Literal) and pattern.sql.is_string
     if subject.kind != "text" or not constant:
