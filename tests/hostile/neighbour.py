@@ -231,9 +231,10 @@ def check_question(
     if not check_alike(plan, plan, secrets, sql):
         return False
     for leaf in plan.value.leaves:
-        # What an engine cannot prove to be total is refused before anything is spent.
-        proven = [attempt(lambda each=each, leaf=leaf: releasing.prove(leaf, each._backend)) for each in pair]  # type: ignore[misc]
-        if not check_alike(proven[0], proven[1], secrets, sql):
+        # What an engine cannot prove to be total is refused before anything is spent; the other side runs what
+        # this one proves, and proves it again.
+        proven = attempt(lambda leaf=leaf: releasing.prove(leaf, pair[0]._backend))  # type: ignore[misc]
+        if not check_alike(proven, proven, secrets, sql):
             return False
         check_leaf(pair, leaf, limits, secrets, sql)
     if whole:
