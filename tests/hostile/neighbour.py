@@ -231,8 +231,8 @@ def check_question(
     if not check_alike(plan, plan, secrets, sql):
         return False
     for leaf in plan.value.leaves:
-        # What an engine cannot prove to be total is refused before anything is spent; the other side runs what
-        # this one proves, and proves it again.
+        # What an engine cannot prove to be total is refused before anything is spent. The other side proves
+        # what it runs.
         proven = attempt(lambda leaf=leaf: releasing.prove(leaf, pair[0]._backend))  # type: ignore[misc]
         if not check_alike(proven, proven, secrets, sql):
             return False
