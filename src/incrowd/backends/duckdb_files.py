@@ -35,11 +35,6 @@ def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], 
     """Parquet files by their schemas, each with the columns that its folders name."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file in files:
-        if set(file) & set("*?[]{}"):
-            raise CatalogError(
-                f"tables.{table}: the name of a file or folder holds a wildcard (* ? [ ] or braces), by "
-                "which the engine would read other files again; rename it."
-            )
         groups.setdefault((_schema(file, table), tuple(sorted(_folders(file, table)))), []).append(file)
     return [_parquet_piece(connection, held, folders) for (_, folders), held in groups.items()]
 
