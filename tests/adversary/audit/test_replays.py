@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from incrowd.adversary.audit.checks import HOSTILE_ADDED, HOSTILE_REPLACED
-from incrowd.adversary.audit.curators import GROUPED, KEYED, ONE, Asked, lone_keys
+from incrowd.adversary.audit.curators import GROUPED, KEYED, ONE, Asked, lone_keys, units
 from incrowd.adversary.audit.replays import PATCHED, first_hit, losses, rank_loss, recorded, replayed
 from incrowd.mechanisms import Gaussian, Laplace, Mean, Quantile, SparseVector, Variance
 from incrowd.noise import SeededSource
@@ -111,7 +111,7 @@ def test_several_quantiles_are_replayed_choice_by_choice():
 
 def test_an_ask_is_replayed_down_to_its_exact_numbers():
     asked = Asked(GROUPED.format("SUM(x)"), ONE)
-    found = asked.replay(4)
+    found = asked.replay(units(4, 1, "add-remove"))
     assert found.holds and found.share == pytest.approx(1.0, abs=1e-9)
 
 

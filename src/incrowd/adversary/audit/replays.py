@@ -18,7 +18,6 @@ differ in their number of steps, their kind or their noise lose everything.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -173,8 +172,9 @@ def _between(first: Floats, second: Floats) -> float:
 
 def _weights(edges: NDArray[Any], target: Fraction, rate: Fraction) -> Floats:
     """The law of a cell that is chosen by its rank (`curator.quantiles`)."""
-    parts = [max(Fraction(0), int(a) - target, target - int(b)) for a, b in itertools.pairwise(edges)]
-    exponents = np.array([-float(rate * each) for each in parts])
+    scaled = edges.astype(object) * target.denominator - target.numerator
+    ranks_off = np.maximum(0, np.maximum(scaled[:-1], -scaled[1:])).astype(np.float64)
+    exponents = -float(rate / target.denominator) * ranks_off
     weights = np.exp(exponents - exponents.max())
     return np.asarray(weights / weights.sum(), dtype=np.float64)
 
