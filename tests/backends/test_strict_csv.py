@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from incrowd.backends.strict_csv import BLOCKS, Checked, Malformed, TooLong, batches, read_header
+from incrowd.backends.strict_csv import BLOCK, Malformed, Records, batches, read_header
 from incrowd.errors import CatalogError
 
 PARTS = ['"', '""', ",", "\n", "\r", "\r\n", "a", "é", "x,y\n", '"q","r"\n', '1,"two\r\nlines"\r', "\x00"]
@@ -51,7 +51,7 @@ def by_hand(body: str) -> list[list[str | None]] | None:
     return [[each or None for each in one] for one in records]
 
 
-def read(path: Path, block: int = BLOCKS[0]) -> list[list[str | None]]:
+def read(path: Path, block: int = BLOCK) -> list[list[str | None]]:
     header = read_header(str(path), "t")
     found = batches(str(path), header, "t", block)
     return [list(row.values()) for batch in found for row in batch.to_pylist()]
@@ -77,21 +77,39 @@ def test_records_are_those_of_a_reader_that_goes_letter_by_letter(
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
+@settings(max_examples=300)
+@given(BODIES, st.integers(1, 9))
+@example('1,"a\r\nb"\r\n', 6)
+@example('1,"a\x00"\n2,"""\n"\n', 5)
+@example("1,2\r\n", 8)
+def test_the_same_records_come_in_blocks_of_any_size(
+    tmp_path_factory: pytest.TempPathFactory, body: str, block: int
+) -> None:
+    """A block's border inside somebody's text would be decided by the rows before it."""
+    path = tmp_path_factory.getbasetemp() / "blocks.csv"
+    path.write_bytes(b"a,b\n" + body.encode())
+    expected = by_hand(body)
+    if expected is not None:
+        assert read(path, block) == expected
+        return
+    with pytest.raises(CatalogError, match="not well-formed"):
+        read(path, block)
+
+
 @given(BODIES, st.integers(1, 5))
-def test_quotes_are_checked_alike_however_the_bytes_come_in(body: str, size: int) -> None:
-    def passed(chunk: int) -> bool:
-        stream = Checked(io.BytesIO(body.encode()), ",")
-        try:
-            while stream.read(chunk):
-                pass
-        except Malformed:
-            return False
-        return True
+def test_blocks_are_the_bytes_and_end_with_records(body: str, size: int) -> None:
+    try:
+        blocks = list(Records(io.BytesIO(body.encode()), ",", size))
+    except Malformed:
+        with pytest.raises(Malformed):
+            list(Records(io.BytesIO(body.encode()), ","))
+        return
+    assert b"".join(blocks) == body.encode()
+    assert all(each.count(b'"') % 2 == 0 for each in blocks)
+    assert all(each[-1:] in (b"\r", b"\n") for each in blocks[:-1])
 
-    assert passed(size) == passed(10**6)
 
-
-@pytest.mark.parametrize("border", [8_000_000, BLOCKS[0]])
+@pytest.mark.parametrize("border", [8_000_000, BLOCK])
 def test_a_quoted_field_across_a_border_of_blocks_is_one_field(tmp_path: Path, border: int) -> None:
     """A reader that starts in the middle takes one person's text for other people's rows."""
     path = tmp_path / "a.csv"
@@ -100,17 +118,20 @@ def test_a_quoted_field_across_a_border_of_blocks_is_one_field(tmp_path: Path, b
     before = line * ((border - 10_000) // len(line))
     path.write_bytes(b"a,b\n" + before + hostile.encode() + line * 2000)
     header = read_header(str(path), "t")
-    found = [batch.column(0).to_pylist() for batch in batches(str(path), header, "t", BLOCKS[0])]
+    found = [batch.column(0).to_pylist() for batch in batches(str(path), header, "t")]
     ids = [each for column in found for each in column]
     assert ids.count("1") == 1 and ids.count("666") == 0 and ids.count("2") == before.count(b"\n") + 2000
 
 
-def test_a_record_longer_than_a_block_is_read_with_the_next_size(tmp_path: Path) -> None:
+def test_a_record_may_be_longer_than_a_block(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes(b"a,b\n1,2\n3," + b"x" * 3_000_000 + b"\n")
-    with pytest.raises(TooLong):
-        read(path, 1 << 20)
-    assert [row[0] for row in read(path)] == ["1", "3"]
+    path.write_bytes(b"a,b\n1,2\n3," + b"x" * (2 * BLOCK) + b'\n5,"' + b"y\r\n" * BLOCK + b'"\n7,8')
+    assert [(row[0], len(row[1] or "")) for row in read(path)] == [
+        ("1", 1),
+        ("3", 2 * BLOCK),
+        ("5", 3 * BLOCK),
+        ("7", 1),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -155,5 +176,6 @@ def test_the_first_line_names_columns_and_delimiter(
 def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 10_000)[:-20])
-    with pytest.raises(CatalogError, match="cannot be read"):
+    with pytest.raises(CatalogError, match="cannot be read") as caught:
         read(path)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None

@@ -42,9 +42,9 @@ def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], 
 def _parquet_piece(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str]
 ) -> Piece:
-    listed = ", ".join(text(file) for file in files)
-    plain = f"read_parquet([{text(files[0])}], {_OPTIONS})"
-    types = described(connection, plain)
+    listed = ", ".join(text(_literal(connection, file)) for file in files)
+    plain = f"read_parquet([{text(_literal(connection, files[0]))}], {_OPTIONS})"
+    types = {**described(connection, plain), **_nanoseconds(files[0])}
     own = {fold(each) for each in types}
     added = [each for each in folders if fold(each) not in own]
     if not added:
@@ -56,6 +56,25 @@ def _parquet_piece(
         {**types, **dict.fromkeys(added, "VARCHAR")},
         tuple(files),
     )
+
+
+def _literal(connection: duckdb.DuckDBPyConnection, file: str) -> str:
+    """A file's name as a pattern that means this file alone: the engine expands wildcards in names."""
+    if not set(file) & set("*?[]{}\\"):
+        return file
+    pattern = re.sub(r"[*?\[]", r"[\g<0>]", file)
+    if connection.execute("SELECT file FROM glob(?)", [pattern]).fetchall() != [(file,)]:
+        raise CatalogError(
+            f"The name of {Path(file).name} or of its folder is read as a wildcard; rename it."
+        )
+    return pattern
+
+
+def _nanoseconds(file: str) -> dict[str, str]:
+    """Columns stored as INT96, which hold nanoseconds though the engine does not say so."""
+    stored = pq.ParquetFile(file).schema
+    held = [stored.column(place) for place in range(len(stored))]
+    return {each.name: "TIMESTAMP_NS" for each in held if each.physical_type == "INT96"}
 
 
 def _folder_value(name: str) -> str:
@@ -144,12 +163,33 @@ def csv_piece(
     everywhere = {fold(name) for header in headers.values() for name in header.names}
     made = []
     for file, header in headers.items():
+        _refuse_records(catalog, table, file, header)
         piece = Piece("__csv", dict.fromkeys(header.names, "VARCHAR"))
         select = piece_select(catalog, table, piece, everywhere).sql("duckdb")
         made.append(_csv_copy(connection, copies, file, header, table, select))
-    listed = ", ".join(text(str(each)) for each in made)
+    return copied(connection, made)
+
+
+def _refuse_records(catalog: Catalog, table: str, file: str, header: strict_csv.Header) -> None:
+    """A first line that names nothing is somebody's record, and must not be quoted as a list of columns."""
+    declared = {fold(each) for each in catalog.tables[table].columns}
+    if declared and declared.isdisjoint(fold(each) for each in header.names):
+        raise CatalogError(
+            f"tables.{table}: the first line of {Path(file).name} must name the columns, and names none of "
+            "those that are declared."
+        )
+
+
+def copied(connection: duckdb.DuckDBPyConnection, copies: Sequence[Path]) -> Piece:
+    """Copies that have the declared types already."""
+    listed = ", ".join(text(_literal(connection, str(each))) for each in copies)
     origin = f"read_parquet([{listed}], {_OPTIONS}, union_by_name = true)"
     return Piece(origin, described(connection, origin))
+
+
+def write_rows(connection: duckdb.DuckDBPyConnection, select: str, place: Path) -> None:
+    """What a query finds, as a Parquet file."""
+    connection.execute(f"COPY ({select}) TO {text(str(place))} (FORMAT parquet, USE_TMP_FILE false)")
 
 
 def _csv_copy(
@@ -163,26 +203,19 @@ def _csv_copy(
     failures: list[Exception] = []
 
     def write(place: Path) -> None:
-        for block in strict_csv.BLOCKS:
-            failures.clear()
-            schema = pa.schema([(name, pa.string()) for name in header.names])
-            batches = _kept(strict_csv.batches(file, header, table, block), failures)
-            connection.register("__csv", pa.RecordBatchReader.from_batches(schema, batches))
-            try:
-                connection.execute(f"COPY ({select}) TO {text(str(place))} (FORMAT parquet)")
-                return
-            except duckdb.Error:
-                if not (failures and isinstance(failures[0], strict_csv.TooLong)):
-                    raise
-            finally:
-                connection.unregister("__csv")
+        schema = pa.schema([(name, pa.string()) for name in header.names])
+        batches = _kept(strict_csv.batches(file, header, table), failures)
+        connection.register("__csv", pa.RecordBatchReader.from_batches(schema, batches))
+        try:
+            write_rows(connection, select, place)
+        finally:
+            connection.unregister("__csv")
 
-    failed = False
     try:
         return copies.copy(file, select, write)
     except duckdb.Error:
-        failed = True
-    if failed and failures:
+        pass
+    if failures:
         # Its own words name the rule and no row; the engine's may hold both.
         raise CatalogError(*failures[0].args)
     raise CatalogError(f"tables.{table}: {Path(file).name} cannot be read.")

@@ -16,36 +16,35 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from incrowd.errors import CatalogError
 from incrowd.query.typed import fold
 
+Bytes = npt.NDArray[np.uint8]
 _DELIMITERS = b",;\t|"
 _QUOTE = ord('"')
+_LINE_ENDS = (ord("\n"), ord("\r"))
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_HEADER = 1_000_000
-_TOO_LONG = "too long"
-BLOCKS = (16 << 20, 256 << 20, (2 << 30) - 1)
-"""Sizes of what is parsed at once. A record must fit into one: where it does not, try the next size."""
+_FAILURES = (OSError, EOFError, zlib.error)
+BLOCK = 16 << 20
+"""How many bytes are read at once."""
+_LONGEST_RECORD = (1 << 31) - (1 << 20)
+"""What the parser takes at once: offsets of 32 bits."""
 
 
 class Malformed(Exception):  # noqa: N818
     """The file breaks a rule of the format; says which, and holds nothing of the file."""
-
-
-class TooLong(Exception):  # noqa: N818
-    """A record does not fit into a block."""
 
 
 @dataclass(frozen=True)
@@ -57,46 +56,49 @@ class Header:
     start: int
 
 
-class Checked(io.RawIOBase):
-    """Bytes behind the first line, passed on while every quote among them is where one may be.
+class Records:
+    """Bytes behind the first line in blocks of whole records, with every quote where one may be.
 
     Quotes open and close in turns. One that opens must follow a delimiter, a line end or the quote that
     closed just before (a doubled quote); one that closes must be followed by a delimiter, a line end, a
-    quote or the end of the file.
+    quote or the end of the file. A line end is a record's where the quotes before it are even in number:
+    there the blocks are cut, so that no parser ever begins, or stops, inside somebody's text.
     """
 
-    def __init__(self, stream: BinaryIO, delimiter: str, first: bytes = b"") -> None:
-        super().__init__()
+    def __init__(self, stream: BinaryIO, delimiter: str, block: int = BLOCK) -> None:
         self._stream = stream
-        self._first = first
+        self._block = block
         self._border = np.zeros(256, dtype=bool)
-        self._border[[ord(delimiter), ord("\n"), ord("\r"), _QUOTE]] = True
+        self._border[[ord(delimiter), *_LINE_ENDS, _QUOTE]] = True
         self._inside = False
         self._last = ord("\n")
 
-    def readable(self) -> bool:
-        """Always."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes. Malformed where a quote is at a wrong place."""
-        chunk = self._stream.read(size - len(self._first) if size >= 0 else size)
-        if chunk:
-            self._check(chunk)
-        elif self._inside:
+    def __iter__(self) -> Iterator[bytes]:
+        """The blocks. Malformed where a quote is at a wrong place."""
+        held: list[bytes] = []
+        while chunk := self._stream.read(self._block):
+            end = self._check(chunk)
+            if sum(map(len, held)) + len(chunk) > _LONGEST_RECORD:
+                raise Malformed("a record is longer than 2 GB")
+            if end:
+                yield b"".join([*held, chunk[:end]])
+                held = []
+            held.append(chunk[end:])
+        if self._inside:
             raise Malformed("a quoted field is never closed")
-        first, self._first = self._first, b""
-        return first + chunk
+        if any(held):
+            yield b"".join(held)
 
-    def _check(self, chunk: bytes) -> None:
+    def _check(self, chunk: bytes) -> int:
+        """Where the last record that ends in this chunk ends; 0 where none does."""
         closed = self._last == _QUOTE and not self._inside
         if closed and not self._border[chunk[0]]:
             raise Malformed("text stands behind a closing quote")
-        if b'"' in chunk:
-            held = np.frombuffer(chunk, dtype=np.uint8)
-            places = np.flatnonzero(held == _QUOTE)
+        held = np.frombuffer(chunk, dtype=np.uint8)
+        quotes = np.flatnonzero(held == _QUOTE)
+        if quotes.size:
             first = int(self._inside)
-            opening, closing = places[first::2], places[1 - first :: 2]
+            opening, closing = quotes[first::2], quotes[1 - first :: 2]
             before = held[opening - 1]
             if opening.size and opening[0] == 0:
                 before[0] = self._last
@@ -105,14 +107,29 @@ class Checked(io.RawIOBase):
             after = closing[closing + 1 < held.size] + 1
             if not self._border[held[after]].all():
                 raise Malformed("text stands behind a closing quote")
-            self._inside ^= bool(places.size % 2)
+        end = _last_end(held, quotes, self._inside)
+        self._inside ^= bool(quotes.size % 2)
         self._last = chunk[-1]
+        return end
+
+
+def _last_end(held: Bytes, quotes: npt.NDArray[np.int64], inside: bool) -> int:
+    """Behind the last line end that has an even number of quotes before it; 0 where there is none."""
+    ends = np.flatnonzero((held == _LINE_ENDS[0]) | (held == _LINE_ENDS[1]))
+    outside = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
+    return int(outside[-1]) + 1 if outside.size else 0
 
 
 def read_header(path: str, table: str) -> Header:
     """The names of the columns and the delimiter, from the first line alone."""
-    with _opened(path, table) as stream:
-        content = stream.read(_LONGEST_HEADER)
+    failure = ""
+    try:
+        with _opened(path) as stream:
+            content = stream.read(_LONGEST_HEADER)
+    except _FAILURES as error:
+        failure = type(error).__name__
+    if failure:
+        raise _unreadable(path, table, failure)
     marked = len(_BOM) if content.startswith(_BOM) else 0
     line = _first_record(content[marked:])
     plain = b"".join(line.split(b'"')[::2])
@@ -140,37 +157,30 @@ def _first_record(content: bytes) -> bytes:
     return content
 
 
-@contextmanager
-def _opened(path: str, table: str) -> Iterator[BinaryIO]:
-    """A file's bytes, unpacked. A CatalogError that holds nothing of the file where they cannot be read."""
-    failure = ""
+def _opened(path: str) -> BinaryIO:
+    """A file's bytes, unpacked."""
+    return gzip.open(path) if path.endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]
+
+
+def _unreadable(path: str, table: str, failure: str) -> CatalogError:
+    return CatalogError(f"tables.{table}: {Path(path).name} cannot be read ({failure}).")
+
+
+def batches(path: str, header: Header, table: str, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
+    """The records of a file as columns of text; CatalogError where the file is not well-formed."""
+    said = failure = ""
     try:
-        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as stream:
-            yield stream  # type: ignore[misc]
-    except (OSError, EOFError, zlib.error) as error:
-        failure = type(error).__name__
-    if failure:
-        raise CatalogError(f"tables.{table}: {Path(path).name} cannot be read ({failure}).")
-
-
-def batches(path: str, header: Header, table: str, block: int) -> Iterator[pa.RecordBatch]:
-    """The records of a file as columns of text.
-
-    TooLong where a record does not fit into a block; CatalogError where the file is not well-formed.
-    """
-    said = ""
-    try:
-        with _opened(path, table) as stream:
-            yield from _parsed(stream, header, block)
+        with _opened(path) as stream:
+            stream.read(header.start)
+            for records in Records(stream, header.delimiter, block):
+                yield from _parsed(records, header)
     except Malformed as error:
         said = str(error)
-    except pa.ArrowInvalid as error:
-        if "straddling" in str(error) and block < BLOCKS[-1]:
-            said = _TOO_LONG
-        else:
-            said = "a line has more or fewer fields than the first"
-    if said == _TOO_LONG:
-        raise TooLong
+    except _FAILURES as error:
+        failure = type(error).__name__
+    # Raised here, where nothing keeps the first error: it may hold bytes of the file.
+    if failure:
+        raise _unreadable(path, table, failure)
     if said:
         raise CatalogError(
             f"tables.{table}: {Path(path).name} is not well-formed CSV ({said}); mend it, since to guess "
@@ -178,24 +188,27 @@ def batches(path: str, header: Header, table: str, block: int) -> Iterator[pa.Re
         )
 
 
-def _parsed(stream: BinaryIO, header: Header, block: int) -> Iterator[pa.RecordBatch]:
-    stream.read(header.start)
+def _parsed(records: bytes, header: Header) -> list[pa.RecordBatch]:
     numbers = [str(place) for place in range(len(header.names))]
-    reader = pa.csv.open_csv(
-        # Under a first line of our own: without any, a file that has no records would be an error.
-        Checked(stream, header.delimiter, f"{header.delimiter.join(numbers)}\n".encode()),
-        pa.csv.ReadOptions(block_size=block),
-        pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
-        pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(numbers, pa.string()),
-            null_values=[""],
-            strings_can_be_null=True,
-            check_utf8=False,
-        ),
-    )
-    for batch in reader:
-        try:
-            batch.validate(full=True)
-        except pa.ArrowInvalid:
-            raise Malformed("its text is not UTF-8") from None
-        yield batch.rename_columns(header.names)
+    # Under a first line of our own: without any, empty lines alone would be an error.
+    content = b"".join([f"{header.delimiter.join(numbers)}\n".encode(), records])
+    try:
+        found = pa.csv.read_csv(
+            pa.BufferReader(content),
+            # One block: the parser's own way of cutting loses count of quotes, and of line ends within them.
+            pa.csv.ReadOptions(block_size=len(content) + 1),
+            pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
+            pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(numbers, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                check_utf8=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise Malformed("a line has more or fewer fields than the first") from None
+    try:
+        found.validate(full=True)
+    except pa.ArrowInvalid:
+        raise Malformed("its text is not UTF-8") from None
+    return found.rename_columns(header.names).to_batches()  # type: ignore[no-any-return]
