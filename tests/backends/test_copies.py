@@ -95,3 +95,42 @@ def test_what_was_noted_of_a_file_is_forgotten_when_it_changes(tmp_path: Path) -
     assert copies.seen(str(source), "read") and not copies.seen(str(source), "other")
     source.write_text("a\n1\n2\n")
     assert not copies.seen(str(source), "read")
+
+
+def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    folder = tmp_path / "curator.copies"
+    first = Copies(folder)
+    with first.user("t"):
+        old = first.copy(str(source), "old recipe", scribe)
+        first.note(str(source), "old recipe")
+    (folder / "owner.txt").write_text("not ours")
+    (folder / "0.new").write_text("another process writes this")
+    (folder / "1.new").write_text("and this was given up long ago")
+    os.utime(folder / "1.new", (0, 0))
+    second = Copies(folder)
+    with second.user("t"):
+        new = second.copy(str(source), "new recipe", scribe)
+    second.sweep()
+    assert not old.exists() and new.exists()
+    assert {each.name for each in folder.iterdir()} == {
+        new.name,
+        new.with_suffix(".sum").name,
+        "owner.txt",
+        "0.new",
+    }
+    with second.user("t"):
+        pass
+    second.sweep()
+    assert {each.name for each in folder.iterdir()} == {"owner.txt", "0.new"}
+
+
+def test_a_copy_is_private_while_it_is_written(tmp_path: Path) -> None:
+    modes = []
+
+    def write(place: Path) -> None:
+        place.write_text("rows")
+        modes.append(stat.S_IMODE(place.stat().st_mode))
+
+    Copies(tmp_path / "curator.copies").copy(str(made(tmp_path)), "recipe", write)
+    assert modes == [0o600]

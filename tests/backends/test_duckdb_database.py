@@ -4,6 +4,7 @@ another.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,32 @@ def test_a_view_that_raises_for_some_row_is_refused_at_opening(tmp_path: Path) -
     )
     DuckDB(catalog(file, {"id": "integer", "x": "integer"})).close()
     made(file, "INSERT INTO r VALUES (2, 'secret')")
-    with pytest.raises(CatalogError) as caught:
+    with pytest.raises(CatalogError, match="TRY_CAST") as caught:
         DuckDB(catalog(file, {"id": "integer", "x": "integer"}))
     told = caught.value
     assert "secret" not in str([told, told.__cause__, told.__context__])
+
+
+def test_a_view_is_computed_once_for_each_state_of_its_database(tmp_path: Path) -> None:
+    file = made(
+        tmp_path / "d.db",
+        "CREATE TABLE r AS SELECT i AS id FROM range(9) AS r(i)",
+        "CREATE VIEW t AS SELECT id, random() AS x FROM r",
+    )
+    facts = catalog(file, {"id": "integer", "x": "float"}).located(tmp_path / "curator.yaml")
+    held = []
+    for _ in range(2):
+        with closing(DuckDB(facts)) as engine:
+            held.append(engine._run("SELECT id, x FROM t ORDER BY id").to_pylist())
+    assert held[0] == held[1]
+    made(file, "INSERT INTO r VALUES (9)")
+    with closing(DuckDB(facts)) as engine:
+        assert engine.run("SELECT COUNT(*) AS n FROM t").to_pylist() == [{"n": 10}]
+    assert len(list((tmp_path / "curator.copies").glob("*.copy"))) == 1
+
+
+def test_a_table_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    file = made(tmp_path / "d.db", "CREATE TABLE visits (i INT)", "CREATE SCHEMA s; CREATE TABLE s.w (i INT)")
+    with pytest.raises(CatalogError, match=r"no table t that can be read; it has s\.w, visits\.") as caught:
+        DuckDB(catalog(file, {"id": "integer"}))
+    assert caught.value.__context__ is None

@@ -12,7 +12,7 @@ import pytest
 from incrowd.backends import DuckDB
 from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
-from incrowd.errors import CatalogError
+from incrowd.errors import BackendError, CatalogError
 
 MOST = 2**63 - 1
 MOMENTS = [0, 1_600_000_000_000, MOST, -MOST, -MOST - 1, 10**18, -(10**18), None]
@@ -209,3 +209,48 @@ def test_columns_of_python_objects_are_text_whatever_they_hold() -> None:
     twice = pd.DataFrame([["a", "b"]], columns=["x", "x"], dtype=object)
     with pytest.raises(CatalogError, match="one name in SQL"):
         DuckDB(facts, {"t": twice})
+
+
+def test_ids_in_the_96_bits_of_old_files_are_refused(tmp_path: Path) -> None:
+    """They hold nanoseconds: two people within one microsecond would be one."""
+    table = pa.table({"id": pa.array([1000, 1001], pa.timestamp("ns"))})
+    pq.write_table(table, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
+    with pytest.raises(CatalogError, match="identifies units"):
+        DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}, {"id": "timestamp"}, "id"))
+    assert DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}, {"id": "timestamp"}))
+
+
+@pytest.mark.parametrize("name", ["*", "?", "[a]", "{a,b}", "[", "a]b[", "[!x]", "**"])
+def test_a_folder_named_like_a_wildcard_is_read_by_its_name(tmp_path: Path, name: str) -> None:
+    for each in ("a", name):
+        (tmp_path / f"k={each}").mkdir()
+        pq.write_table(pa.table({"x": [1]}), tmp_path / f"k={each}/f[1]*.parquet")
+    engine = DuckDB(catalog({"parquet": str(tmp_path / "*/*.parquet")}, {"x": "integer", "k": "text"}))
+    assert rows(engine, "k, x") == sorted([(name, 1), ("a", 1)])
+
+
+def test_a_name_that_the_engine_cannot_be_told_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a\\[b").mkdir()
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a\\[b" / "f.parquet")
+    with pytest.raises(CatalogError, match="rename it"):
+        DuckDB(catalog({"parquet": str(tmp_path / "*/*.parquet")}, {"x": "integer"}))
+
+
+def test_a_record_where_names_belong_is_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("Ann,HIV\nBob,flu\n")
+    with pytest.raises(CatalogError, match="must name the columns") as caught:
+        DuckDB(catalog({"csv": str(tmp_path / "a.csv")}, {"name": "text", "disease": "text"}))
+    assert "Ann" not in str(caught.value) and "HIV" not in str(caught.value)
+
+
+def test_a_copy_that_is_lost_or_changed_under_an_open_curator_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n2\n")
+    facts = catalog({"csv": str(tmp_path / "a.csv")}, {"x": "integer"}).located(tmp_path / "c.yaml")
+    engine = DuckDB(facts)
+    for harm in (Path.unlink, lambda place: place.write_bytes(b"PAR1")):
+        (place,) = (tmp_path / "c.copies").glob("*.copy")
+        harm(place)
+        with pytest.raises(BackendError, match="changed"):
+            engine.run("SELECT COUNT(*) AS n FROM t")
+        engine.refresh(["t"])
+        assert engine.run("SELECT COUNT(*) AS n FROM t").to_pylist() == [{"n": 2}]

@@ -2,8 +2,8 @@
 
 A copy lies in a folder that only its owner may enter, beside the ledger, or in a temporary one where the
 catalog has no file. It is found by the source's path, size and time of change and by the recipe (the SQL that
-reads it), so a changed file or declaration gets a new copy. A checksum notices a copy that was damaged;
-whoever can write to the folder can also write a checksum.
+reads it), so a changed file or declaration gets a new copy, and what no table needs any more is removed. A
+checksum notices a copy that was damaged; whoever can write to the folder can also write a checksum.
 """
 
 from __future__ import annotations
@@ -13,13 +13,20 @@ import os
 import secrets
 import shutil
 import tempfile
+import time
 import weakref
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _FORMAT = "1"
 """Raised when copies made by an older version must not be used any more."""
 _SUFFIX = ".copy"
+_HALF_WRITTEN = ".new"
+_OURS = (_SUFFIX, ".sum", ".seen", _HALF_WRITTEN)
+_ABANDONED = 86_400.0
+"""Seconds after which a copy that is not finished is nobody's any more."""
 
 
 def identity(path: str | Path) -> str:
@@ -34,7 +41,9 @@ class Copies:
     def __init__(self, folder: Path | None) -> None:
         self._wished = folder
         self._folder: Path | None = None
-        self._checked: set[Path] = set()
+        self._checked: dict[Path, str] = {}
+        self._user = ""
+        self._used: dict[str, set[Path]] = defaultdict(set)
         self._finalizer: weakref.finalize[..., Copies] | None = None
 
     @property
@@ -50,21 +59,49 @@ class Copies:
     def copy(self, source: str, recipe: str, write: Callable[[Path], None]) -> Path:
         """The copy of a file, made by `write` if there is none that is whole."""
         place = self._place(source, recipe, _SUFFIX)
-        if place in self._checked and place.exists():
+        if self.whole(place):
             return place
         sums = place.with_suffix(".sum")
         if not (place.exists() and sums.exists() and sums.read_text("ascii") == _checksum(place)):
             self._forget(source, recipe)
-            made = self.folder / f"{secrets.token_hex(8)}.new"
+            made = self.folder / f"{secrets.token_hex(8)}{_HALF_WRITTEN}"
             try:
+                made.touch(0o600)
                 write(made)
-                made.chmod(0o600)
                 _written(sums, _checksum(made))
                 made.replace(place)
             finally:
                 made.unlink(missing_ok=True)
-        self._checked.add(place)
+        self._checked[place] = identity(place)
         return place
+
+    def whole(self, place: Path) -> bool:
+        """Whether a copy is as it was when its checksum was taken."""
+        try:
+            return self._checked.get(place) == identity(place)
+        except OSError:
+            return False
+
+    @contextmanager
+    def user(self, name: str) -> Iterator[None]:
+        """What is asked for meanwhile is all that a table needs."""
+        self._user = name
+        self._used[name] = set()
+        yield
+
+    def used_by(self, name: str) -> list[Path]:
+        """The copies that a table needs."""
+        return [each for each in self._used[name] if each.suffix == _SUFFIX]
+
+    def sweep(self) -> None:
+        """Remove what no table needs any more: rows that were deleted, or are declared no longer."""
+        if self._folder is None and (self._wished is None or not self._wished.is_dir()):
+            return
+        needed = {each.stem for places in self._used.values() for each in places}
+        for file in self.folder.iterdir():
+            kept = file.stem in needed or file.suffix not in _OURS
+            if not (kept or (file.suffix == _HALF_WRITTEN and not _abandoned(file))):
+                file.unlink(missing_ok=True)
 
     def seen(self, source: str, recipe: str) -> bool:
         """Whether a file was noted with this recipe, and has not changed since."""
@@ -77,7 +114,9 @@ class Copies:
 
     def _place(self, source: str, recipe: str, suffix: str) -> Path:
         now = _digest(identity(Path(source).resolve()))
-        return self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
+        place = self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
+        self._used[self._user].add(place)
+        return place
 
     def _stem(self, source: str, recipe: str) -> str:
         return f"{_digest(str(Path(source).resolve()))}-{_digest(_FORMAT + recipe)}"
@@ -107,10 +146,17 @@ def _private(folder: Path) -> Path | None:
 
 def _written(file: Path, content: str) -> None:
     """A small file, whole or not at all."""
-    made = file.with_name(f"{secrets.token_hex(8)}.new")
+    made = file.with_name(f"{secrets.token_hex(8)}{_HALF_WRITTEN}")
+    made.touch(0o600)
     made.write_text(content, "ascii")
-    made.chmod(0o600)
     made.replace(file)
+
+
+def _abandoned(file: Path) -> bool:
+    try:
+        return time.time() - file.stat().st_mtime > _ABANDONED
+    except OSError:
+        return False
 
 
 def _digest(text: str) -> str:

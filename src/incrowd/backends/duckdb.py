@@ -13,25 +13,29 @@ import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.copies import Copies, identity
 from incrowd.backends.duckdb_database import table_piece
-from incrowd.backends.duckdb_files import csv_piece, parquet_copy, parquet_pieces, unreadable
+from incrowd.backends.duckdb_files import (
+    copied,
+    csv_piece,
+    parquet_copy,
+    parquet_pieces,
+    unreadable,
+    write_rows,
+)
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
 from incrowd.backends.frames import arrow_table, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.totality import PIECE, Prover
-from incrowd.backends.translation import keep_rows
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
-from incrowd.query.sql import DIALECT
 from incrowd.query.typed import fold
 
 _SETTINGS = (
@@ -52,7 +56,6 @@ class DuckDB:
         self._frames = dict(frames or {})
         self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
-        self._once: set[str] = set()
         self._copies = Copies(catalog.copies)
         self._seen: dict[str, tuple[str, ...]] = {}
         self._prover = Prover(
@@ -69,13 +72,13 @@ class DuckDB:
             self._look_again(tables)
 
     def _look_again(self, tables: Iterable[str]) -> None:
-        for name in tables:
+        changed = [name for name in tables if not self._at_rest(name)]
+        for name in changed:
             now = self._files_now(name)
-            if self._seen.get(name) == now:
-                continue
             failure = ""
             try:
-                self._define(name)
+                with self._copies.user(name):
+                    self._define(name)
             except duckdb.Error as error:
                 failure = type(error).__name__
             if failure:
@@ -83,6 +86,16 @@ class DuckDB:
             if self._files_now(name) != now:
                 raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
             self._seen[name] = now
+        if changed:
+            self._copies.sweep()
+
+    def _at_rest(self, name: str) -> bool:
+        """Whether a table's files, and the copies of them, are those that were looked at."""
+        try:
+            same = name in self._seen and self._files_now(name) == self._seen[name]
+        except (CatalogError, OSError):
+            return False
+        return same and all(self._copies.whole(each) for each in self._copies.used_by(name))
 
     def _files_now(self, name: str) -> tuple[str, ...]:
         """What changes when a table's files may have changed; nothing for frames."""
@@ -141,9 +154,24 @@ class DuckDB:
         attached = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
         self._connection.execute(f"ATTACH IF NOT EXISTS {text(path)} AS {attached} (READ_ONLY)")
         units = () if table.unit is None else table.unit.columns
-        piece, changing = table_piece(self._connection, attached, name, table.table or name, units)
-        (self._once.add if changing else self._once.discard)(fold(name))
-        return replace(piece, files=(path,))
+        piece, computed = table_piece(self._connection, attached, name, table.table or name, units)
+        return self._view(name, path, piece) if computed else replace(piece, files=(path,))
+
+    def _view(self, name: str, path: str, piece: Piece) -> Piece:
+        """The rows of a view, computed once. They may be others each time; and a filter that is pushed into
+        a view may meet rows that the view itself leaves out, and raise at them.
+        """
+        (select,) = self._selects(name, [piece])
+        recipe = f"view {self._catalog.tables[name].table or name} {self._catalog.tables[name].columns}"
+        try:
+            place = self._copies.copy(path, recipe, partial(write_rows, self._connection, select))
+            return copied(self._connection, [place])
+        except duckdb.Error:
+            pass
+        raise CatalogError(
+            f"tables.{name}: the database cannot compute all of its rows; use expressions that cannot fail "
+            "(TRY_CAST, say), or store its rows as a table."
+        )
 
     def _parquet(self, name: str) -> list[Piece]:
         """Files as they are; or copies of those that hold what the engine would raise at."""
@@ -205,7 +233,6 @@ class DuckDB:
 
     def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
         """The same of a statement that is known to be total."""
-        sql = self._read_once(sql) if self._once else sql
         failure = ""
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
         # itself.
@@ -233,18 +260,6 @@ class DuckDB:
                 raise BackendError(
                     "The files of the tables changed while the question ran; ask again when they are at rest."
                 )
-
-    def _at_rest(self, name: str) -> bool:
-        try:
-            return self._files_now(name) == self._seen[name]
-        except (CatalogError, OSError):
-            return False
-
-    def _read_once(self, sql: str) -> str:
-        tree = sqlglot.parse_one(sql, read=DIALECT)
-        if any(fold(each.name) in self._once for each in tree.find_all(exp.Table)):
-            keep_rows(tree)
-        return tree.sql(DIALECT)
 
     def close(self) -> None:
         """Close the connection."""

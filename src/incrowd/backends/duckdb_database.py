@@ -29,10 +29,10 @@ files, which DuckDB's own readers would guess at.
 def table_piece(
     connection: duckdb.DuckDBPyConnection, database: str, name: str, place: str, units: Sequence[str]
 ) -> tuple[Piece, bool]:
-    """A table or view of an attached database, and whether its rows may be others at each reading."""
+    """A table or view of an attached database, and whether anything of it is computed when it is read."""
     parts = place.split(".")
     origin = ".".join([database, *(quoted(part) for part in parts)])
-    types = described(connection, origin)
+    types = _described(connection, database, origin, name, place)
     _refuse_collated_units(connection, origin, name, types, units)
     schema, relation = (parts[-2] if len(parts) > 1 else "main"), parts[-1]
     view = _is_view(connection, database, schema, relation)
@@ -44,6 +44,22 @@ def table_piece(
         [database, schema, relation],
     ).fetchall()[0][0]
     return Piece(origin, types, collated=True), bool(view or generated)
+
+
+def _described(
+    connection: duckdb.DuckDBPyConnection, database: str, origin: str, name: str, place: str
+) -> dict[str, str]:
+    try:
+        return described(connection, origin)
+    except duckdb.CatalogException:
+        pass
+    listed = connection.execute(
+        "SELECT CASE table_schema WHEN 'main' THEN '' ELSE table_schema || '.' END || table_name "
+        "FROM information_schema.tables WHERE table_catalog = ? ORDER BY 1",
+        [database],
+    ).fetchall()
+    there = ", ".join(each for (each,) in listed) or "no table at all"
+    raise CatalogError(f"tables.{name}: the database has no table {place} that can be read; it has {there}.")
 
 
 def _is_view(connection: duckdb.DuckDBPyConnection, database: str, schema: str, view: str) -> bool:
