@@ -162,7 +162,23 @@ def csv_blocks(folder: Path) -> None:
     compare(*sides, COUNTS, limits=[Limits(rows=1, groups=1)])
 
 
+def csv_borders(folder: Path) -> None:
+    """Texts full of CRLF where blocks of 16 MiB end, after a text with a NUL: a row shifts all ends."""
+    for number, mine in enumerate(('7777,"\0""\n1,2\n"\n', "77777,ab\n")):
+        homes = folders(folder / str(number))
+        field = '"' + "\r\n" * 4096 + '"'
+        lines = [f"{each:06},{field}\n" for each in range(2100)]
+        sides = []
+        for home, extra in zip(homes, ("", mine), strict=True):
+            (home / "t.csv").write_text("id,k\n" + extra + "".join(lines), newline="")
+            sides.append(by_file(home, declaration({"csv": "t.csv"}, {"id": "text", "k": "text"})))
+        asked = ["SELECT k, COUNT(*) AS n FROM t GROUP BY k", COUNTS[1]]
+        compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
+
+
 WELL_FORMED_LINES = (
+    "7777,a\x00b\n",
+    '7777,"\x00""\n\x00"\n',
     "7777,zqSecretxj\r\n",
     '7777,"zqSecretxj"\r\n',
     '7777,"a\r\nb"\n',
@@ -186,7 +202,7 @@ WELL_FORMED_LINES = (
 # fmt: off
 BROKEN_LINES = (
     '7777,"a"b\n', '7777,"zqSecretxj\n', '7777,a"b\n', '7777,"a" \n', "7777,a\rb\n", "7777,zqSecretxj\r",
-    "7777\n", "7777,a,zqSecretxj\n", "7777,a\x00b\n", "\n", "\r\n", ",\n", '"7777""\n', "7777,a\udcff\n",
+    "7777\n", "7777,a,zqSecretxj\n", "\n", "\r\n", ",\n", '"7777""\n', "7777,a\udcff\n",
 )
 # fmt: on
 
@@ -246,6 +262,7 @@ EXACT_UNITS: tuple[tuple[pa.DataType, Any, Any, str], ...] = (
     (pa.uint64(), 2**64 - 1, 2**64 - 2, "decimal"),
     (pa.int64(), 2**53, 2**53 + 1, "decimal"),
     (pa.timestamp("ns"), 1_577_836_800_000_000_001, 1_577_836_800_000_000_002, "timestamp"),
+    (pa.timestamp("ns"), 1_577_836_800_000_000_001, 1_577_836_800_000_000_002, "timestamp"),
     (pa.timestamp("us"), 1_577_836_800_000_000, 1_577_836_800_000_001, "date"),
     (pa.float32(), 16777216.0, 16777218.0, "text"),
     (pa.float64(), 0.1, 0.2, "integer"),
@@ -263,7 +280,8 @@ def exact_units(folder: Path) -> None:
             table = pa.table({"id": array([theirs, *[mine] * more], kind), "k": ["a", *"b" * more]})
             columns = {"id": declared, "k": "text"}
             frames.append(by_frame(table, columns))
-            pq.write_table(table, home / "t.parquet")
+            old = pa.types.is_timestamp(kind) and number % 2 == 1
+            pq.write_table(table, home / "t.parquet", use_deprecated_int96_timestamps=old)
             files.append(by_file(home, declaration({"parquet": "t.parquet"}, columns)))
         for sides in (frames, files):
             compare(*sides, ["SELECT k, COUNT(*) AS n FROM t GROUP BY k"], limits=[Limits(rows=1, groups=1)])
@@ -301,6 +319,32 @@ def volatile(folder: Path) -> None:
         compare(*sides, asked, limits=[Limits(rows=1, groups=1), Limits(rows=3, groups=2, l2=True)])
 
 
+RAISING = (
+    "SELECT r.id, CAST(r.k AS INTEGER) AS k FROM r JOIN s USING (id)",
+    "SELECT id, CAST(k AS INTEGER) AS k FROM r WHERE id IN (SELECT id FROM s)",
+    "SELECT id, error(k) AS k FROM r SEMI JOIN s USING (id)",
+    "SELECT id, CAST(CASE WHEN id < 70 THEN k END AS INTEGER) AS k FROM r",
+    "SELECT id, CAST(MAX(k) AS INTEGER) AS k FROM r WHERE id < 70 GROUP BY id",
+)
+
+
+def raising_views(folder: Path) -> None:
+    """A view that fails on a row that it leaves out: once a filter is pushed below what leaves it out."""
+    for number, view in enumerate(RAISING):
+        sides = []
+        for home, mine in zip(folders(folder / str(number)), ("1", MARK), strict=True):
+            made = (
+                "CREATE TABLE r AS SELECT range AS id, '1' AS k FROM range(50)",
+                "CREATE TABLE s AS SELECT range AS id FROM range(40)",
+                f"INSERT INTO r VALUES (77, '{mine}')",
+                f"CREATE VIEW t AS {view}",
+            )
+            source = _database(home, *made)
+            sides.append(by_file(home, declaration(source, {"id": "integer", "k": "integer"})))
+        asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in ("k > 0", "k = 1 AND id = 77")]
+        compare(*sides, [*asked, *COUNTS], broken=True, limits=[Limits(rows=1, groups=1)])
+
+
 def hive_types(folder: Path) -> None:
     """Folders that say a column's value: one person's own folder turns everybody's numbers into text."""
     for number, (others, mine, kind) in enumerate(
@@ -326,6 +370,20 @@ def hive_types(folder: Path) -> None:
             f"SELECT COUNT(*) AS n FROM t WHERE zip = {written}",
         ]
         compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
+
+
+def wildcard_names(folder: Path) -> None:
+    """A folder named by the neighbour's value, which the engine takes for a wildcard."""
+    for number, name in enumerate(("*", "?", "[a-z]", "{a,b}", "[!x]", "a]b[")):
+        sides = []
+        for home, folded in zip(folders(folder / str(number)), (("a", "b"), ("a", "b", name)), strict=True):
+            for each in folded:
+                (home / f"k={each}").mkdir()
+                mine = {"id": [77] if each == name else [1, 2, 3]}
+                pq.write_table(pa.table(mine), home / f"k={each}" / "0.parquet")
+            columns = {"id": "integer", "k": "text"}
+            sides.append(by_file(home, declaration({"parquet": "k=*/*.parquet"}, columns)))
+        compare(*sides, ["SELECT k, COUNT(*) AS n FROM t GROUP BY k", *COUNTS])
 
 
 def nan_statistics(folder: Path) -> None:
@@ -389,11 +447,14 @@ DUCKDB_ATTACKS: tuple[Callable[[Path], None], ...] = (
     collations,
     collated_units,
     csv_blocks,
+    csv_borders,
     csv_lines,
     calendar,
     exact_units,
     volatile,
+    raising_views,
     hive_types,
+    wildcard_names,
     nan_statistics,
     file_schemas,
     quoted_rows,

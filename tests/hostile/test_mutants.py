@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from sqlglot import exp
 
@@ -31,6 +32,7 @@ from incrowd.backends import (
     strict_csv,
 )
 from incrowd.backends.duckdb_pieces import Piece, described, text
+from incrowd.backends.totality import Prover
 from incrowd.errors import BackendError
 from incrowd.query import per_unit
 from incrowd.query.typed import SQL_TYPES, Typed
@@ -50,11 +52,17 @@ def nothing(*_: Any, **__: Any) -> None:
     """What a check does that is gone."""
 
 
+def nothing_is_proven(patch: Patch) -> None:
+    """The proof refuses such a question on both sides, which would hide the fault."""
+    patch.setattr(Prover, "prove", nothing)
+
+
 def constant_keys_are_cast(patch: Patch) -> None:
     def by(key: Typed, below: Any) -> exp.Expr:
         return key.sql if key.sql.find(exp.Column) else exp.cast(exp.paren(key.sql), SQL_TYPES[key.kind])
 
     patch.setattr(per_unit, "_by", by)
+    nothing_is_proven(patch)
 
 
 def collations_are_kept(patch: Patch) -> None:
@@ -96,9 +104,29 @@ def decimal_ids_are_rounded(patch: Patch) -> None:
 
 
 def views_are_read_twice(patch: Patch) -> None:
-    once = duckdb_database.table_piece
     patch.setattr(duckdb_database, "_refuse_view", nothing)
-    patch.setattr(engine, "table_piece", lambda *given: (once(*given)[0], False))
+    patch.setattr(engine.DuckDB, "_view", lambda self, name, path, piece: piece)
+
+
+def the_parser_cuts_blocks(patch: Patch) -> None:
+    def batches(path: str, header: strict_csv.Header, table: str) -> Iterator[pa.RecordBatch]:
+        reader = pa.csv.open_csv(
+            path,
+            pa.csv.ReadOptions(block_size=strict_csv.BLOCK),
+            pa.csv.ParseOptions(newlines_in_values=True),
+            pa.csv.ConvertOptions(column_types=dict.fromkeys(header.names, pa.string())),
+        )
+        yield from reader
+
+    patch.setattr(strict_csv, "batches", batches)
+
+
+def names_are_patterns(patch: Patch) -> None:
+    patch.setattr(duckdb_files, "_literal", lambda connection, file: file)
+
+
+def old_moments_are_microseconds(patch: Patch) -> None:
+    patch.setattr(duckdb_files, "_nanoseconds", lambda file: {})
 
 
 def folders_are_typed(patch: Patch) -> None:
@@ -139,11 +167,15 @@ DUCKDB_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ..
     (collated_units_are_kept, known.collated_units),
     (csv_is_read_by_the_engine, known.csv_blocks),
     (csv_is_read_by_the_engine, known.csv_lines),
+    (the_parser_cuts_blocks, known.csv_borders),
     (moments_are_left_to_the_engine, known.calendar),
     (units_may_merge, known.exact_units),
     (decimal_ids_are_rounded, known.exact_units),
     (views_are_read_twice, known.volatile),
+    (views_are_read_twice, known.raising_views),
+    (old_moments_are_microseconds, known.exact_units),
     (folders_are_typed, known.hive_types),
+    (names_are_patterns, known.wildcard_names),
     (footers_are_trusted, known.nan_statistics),
     (one_schema_speaks_for_all, known.file_schemas),
     (engine_words_are_kept, known.quoted_rows),
@@ -176,6 +208,7 @@ def database() -> Iterator[Database]:
 
 def long_texts_are_kept(patch: Patch) -> None:
     patch.setattr(postgres_reading, "_cut", lambda text: text)
+    nothing_is_proven(patch)
 
 
 def numerics_are_rounded(patch: Patch) -> None:
