@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
+from shutil import copyfile
 from typing import Any
 
 import duckdb
@@ -27,6 +28,8 @@ CONSTANT_KEYS = (
     *("ROUND(1e300)", "FLOOR(-1e300)", "CEIL(1e19)", "ABS(9223372036854775807)", "TRUNC(1e300)", "1 / 0"),
     *("CAST('x' AS INTEGER)", "CAST('9999-99-99' AS DATE)", "LN(0)", "EXP(1e9)", "9223372036854775807 + 1"),
 )
+DATA = Path(__file__).parent / "data"
+"""Two Parquet files with the fields `min` and `max` alone in their footers, as writers had it before 2018."""
 Opening = Callable[[], Curator]
 
 
@@ -401,6 +404,18 @@ def nan_statistics(folder: Path) -> None:
     compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
 
 
+def signed_statistics(folder: Path) -> None:
+    """Footers of old writers, in whose order `é` is below `b`: one such row hides everybody's `b`."""
+    sides = []
+    for home, side in zip(folders(folder), ("without", "with"), strict=True):
+        copyfile(DATA / f"signed_order_{side}.parquet", home / "t.parquet")
+        declared = declaration({"parquet": "t.parquet"}, {"id": "integer", "k": "text"})
+        sides.append(by_file(home, declared))
+    tests = ("k = 'b'", "k >= 'a'", "k IN ('b', 'c')", "NOT k <> 'b'")
+    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in tests]
+    compare(*sides, [*asked, "SELECT k, COUNT(*) AS n FROM t GROUP BY k"], limits=[Limits(rows=1, groups=1)])
+
+
 def file_schemas(folder: Path) -> None:
     """Files of one table with other types, columns or order of columns: the neighbour's own file."""
     odd = (
@@ -456,6 +471,7 @@ DUCKDB_ATTACKS: tuple[Callable[[Path], None], ...] = (
     hive_types,
     wildcard_names,
     nan_statistics,
+    signed_statistics,
     file_schemas,
     quoted_rows,
 )

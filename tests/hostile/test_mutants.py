@@ -144,6 +144,10 @@ def footers_are_trusted(patch: Patch) -> None:
     patch.setattr(duckdb_files, "_OPTIONS", "hive_partitioning = false")
 
 
+def old_footers_are_trusted(patch: Patch) -> None:
+    patch.setattr(engine, "misleading", lambda connection, files: set())
+
+
 def one_schema_speaks_for_all(patch: Patch) -> None:
     patch.setattr(duckdb_files, "_schema", lambda *_: "")
     patch.setattr(engine.DuckDB, "_readable", lambda *_: True)
@@ -177,6 +181,7 @@ DUCKDB_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ..
     (folders_are_typed, known.hive_types),
     (names_are_patterns, known.wildcard_names),
     (footers_are_trusted, known.nan_statistics),
+    (old_footers_are_trusted, known.signed_statistics),
     (one_schema_speaks_for_all, known.file_schemas),
     (engine_words_are_kept, known.quoted_rows),
 )

@@ -25,6 +25,7 @@ from incrowd.backends.duckdb_database import table_piece
 from incrowd.backends.duckdb_files import (
     copied,
     csv_piece,
+    misleading,
     parquet_copy,
     parquet_pieces,
     unreadable,
@@ -174,20 +175,24 @@ class DuckDB:
         )
 
     def _parquet(self, name: str) -> list[Piece]:
-        """Files as they are; or copies of those that hold what the engine would raise at."""
+        """Files as they are; or copies of those that hold what the engine would raise at, or skip."""
         files = self._catalog.files(name)
-        pieces = parquet_pieces(self._connection, files, name)
+        old = misleading(self._connection, files)
+        chosen = [self._parquet_copy(name, file) if file in old else file for file in files]
+        pieces = parquet_pieces(self._connection, chosen, name)
         if self._readable(name, pieces):
             return pieces
-        chosen = []
-        for file in files:
+        for place, file in enumerate(chosen):
             alone = parquet_pieces(self._connection, [file], name)
-            whole = self._readable(name, alone, pieces)
-            chosen.append(file if whole else parquet_copy(self._copies, file, self._wanted(name), name))
+            if file in files and not self._readable(name, alone, pieces):
+                chosen[place] = self._parquet_copy(name, file)
         pieces = parquet_pieces(self._connection, chosen, name)
         if not self._readable(name, pieces):
             raise unreadable("one of its files", name)
         return pieces
+
+    def _parquet_copy(self, name: str, file: str) -> str:
+        return parquet_copy(self._copies, file, self._wanted(name), name)
 
     def _readable(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> bool:
         """Whether every value can be read as it is declared; files that were read once are not read again.

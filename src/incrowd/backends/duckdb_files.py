@@ -77,6 +77,27 @@ def _nanoseconds(file: str) -> dict[str, str]:
     return {each.name: "TIMESTAMP_NS" for each in held if each.physical_type == "INT96"}
 
 
+def misleading(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> set[str]:
+    """Files whose footers may tell the engine to skip rows that match.
+
+    Old writers ordered text by signed bytes, and moments of 96 bits by bytes, and kept the least and the
+    greatest value in fields of their own, which the engine trusts: one `é` in a block of `b` would hide
+    every `b`.
+    """
+    listed = ", ".join(text(_literal(connection, file)) for file in files)
+    try:
+        found = connection.execute(
+            f"SELECT DISTINCT file_name FROM parquet_metadata([{listed}]) WHERE stats_min_value IS NULL "
+            "AND stats_min IS NOT NULL OR stats_max_value IS NULL AND stats_max IS NOT NULL "
+            "OR type = 'INT96' AND (stats_min_value IS NOT NULL OR stats_max_value IS NOT NULL)"
+        ).fetchall()
+        return {file for (file,) in found}
+    except duckdb.ConversionException:
+        # A least or greatest moment beyond the calendar cannot be shown.
+        each = [misleading(connection, [file]) for file in files] if len(files) > 1 else [set(files)]
+        return set().union(*each)
+
+
 def _folder_value(name: str) -> str:
     """What stands behind the = in a folder's name, as text."""
     pattern = text(rf"[/\\]{re.escape(name)}=([^/\\]*)[/\\]")
