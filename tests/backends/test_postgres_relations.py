@@ -31,6 +31,9 @@ def shared() -> Iterator[str]:
             url,
             "CREATE FUNCTION fair(text) RETURNS boolean STABLE LANGUAGE sql AS 'SELECT random() < 0.05'",
             "CREATE FUNCTION plain(text) RETURNS text IMMUTABLE LANGUAGE sql AS 'SELECT $1'",
+            "CREATE TYPE mood AS ENUM ('a', 'b')",
+            "CREATE TABLE odd (person text, grp text, x integer, note text, xs integer[], wide jsonb, "
+            "bits bit varying, mood mood)",
         )
         yield url
 
@@ -66,6 +69,9 @@ ACCEPTED = [
     "SELECT * FROM visits TABLESAMPLE BERNOULLI (50)",
     "SELECT * FROM visits WHERE random() < 0.5",
     "SELECT * FROM visits WHERE note = current_user",
+    "SELECT * FROM visits WHERE x = ANY (ARRAY[x, x, 3]) AND note IN ('a', 'b', 'c')",
+    "SELECT person, grp, x, COALESCE(x, 1)::text AS note FROM visits",
+    "SELECT person, grp, x, CASE WHEN x > 1 THEN mood END::text AS note FROM odd",
     'SELECT person, grp, x, note COLLATE "C" AS note FROM (SELECT * FROM visits WHERE x < 5 + 5) AS s',
 ]
 REFUSED = [
@@ -101,6 +107,14 @@ REFUSED = [
     "SELECT person, grp, x, xmin::text AS note FROM visits",
     "SELECT person, grp, x, note::varchar(3)::text AS note FROM visits",
     "SELECT person, grp, x, note FROM visits WHERE x = ANY (string_to_array(note, ',')::int[])",
+    "SELECT person, grp, x, note FROM odd WHERE 5 <> ALL (ARRAY[xs, ARRAY[1]])",
+    "SELECT person, grp, x, note FROM odd WHERE ARRAY[xs, NULL] IS NOT NULL",
+    "SELECT * FROM visits WHERE note = ANY (ARRAY[note, note, note])",
+    "SELECT * FROM visits WHERE ARRAY[note, note] IS NOT NULL",
+    "SELECT person, grp, x, xs::text AS note FROM odd",
+    "SELECT person, grp, x, wide::text AS note FROM odd",
+    "SELECT person, grp, x, bits::text AS note FROM odd",
+    "SELECT person, grp, x, COALESCE(bits, bits)::text AS note FROM odd",
 ]
 
 

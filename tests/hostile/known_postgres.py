@@ -149,6 +149,8 @@ RAISING = (
     "CREATE VIEW {s}.t AS SELECT id, CAST(k AS integer)::text AS k FROM {s}.r",
     "CREATE VIEW {s}.t AS SELECT id, (1 / CASE WHEN k LIKE 'zq%' THEN 0 ELSE 1 END)::text AS k FROM {s}.r",
     "CREATE VIEW {s}.t AS SELECT id, (SELECT o.k FROM {s}.r AS o WHERE o.k LIKE 'zq%') AS k FROM {s}.r",
+    "CREATE VIEW {s}.t AS SELECT id, k FROM {s}.r WHERE 5 <> ALL (ARRAY[j, ARRAY[1]])",
+    "CREATE VIEW {s}.t AS SELECT id, wide::text AS k FROM {s}.r",
 )
 
 
@@ -156,10 +158,14 @@ def raising_views(database: Database, folder: Path) -> None:
     """A view that raises on the neighbour's row."""
     for number, view in enumerate(RAISING):
         made = [
-            "CREATE TABLE {s}.r (id integer, k text)",
-            "INSERT INTO {s}.r SELECT i, '1' FROM generate_series(1, 5) AS i",
+            "CREATE TABLE {s}.r (id integer, k text, j integer[], wide numeric[])",
+            "INSERT INTO {s}.r SELECT i, '1', '{1}', '{1}' FROM generate_series(1, 5) AS i",
         ]
-        mine = [*made, f"INSERT INTO {{s}}.r VALUES (77, '{MARK}'), (77, '{MARK}')"]
+        huge = "array_fill(1e131071::numeric, ARRAY[9000])"
+        mine = [
+            *made,
+            f"INSERT INTO {{s}}.r SELECT 77, '{MARK}', '{{1,2}}', {huge} FROM generate_series(1, 2)",
+        ]
         sides = _sides(
             database, folder / str(number), {"id": "integer", "k": "text"}, ((*made, view), (*mine, view))
         )

@@ -92,6 +92,15 @@ _WIDENING = [
     "text(character)", "text(name)", "random()",
 ]  # fmt: skip
 """Functions that no value makes raise; random() gives another value each time, which reading once allows."""
+_SHORT = """
+WITH RECURSIVE short AS (
+  SELECT oid, typlen > 0 AS fixed FROM pg_type
+  WHERE typtype = 'e' OR (typnamespace = 'pg_catalog'::regnamespace AND typname = ANY(%(types)s))
+  UNION ALL SELECT t.oid, s.fixed FROM pg_type AS t JOIN short AS s ON t.typbasetype = s.oid)
+SELECT oid::text, fixed FROM short
+"""
+_BESIDE = ["oid", "time", "timetz", "interval", "json"]
+"""Types that are not compared, but whose text is as long as they are."""
 _AT_REST = ("r", "p", "m")
 
 
@@ -208,4 +217,11 @@ def _functions(connection: psycopg.Connection[Any]) -> Functions:
     ).fetchall()
     names = {number: name for number, name, _ in rows}
     widening = {number for number, name in names.items() if name in _WIDENING}
-    return Functions(comparing | widening, {number for number, _, same in rows if same}, names)
+    short = connection.execute(_SHORT, {"types": [*_TYPES, *_BESIDE]}).fetchall()
+    return Functions(
+        total=comparing | widening,
+        immutable={number for number, _, same in rows if same},
+        names=names,
+        short={number for number, _ in short},
+        fixed={number for number, same in short if same},
+    )

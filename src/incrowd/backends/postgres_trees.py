@@ -3,8 +3,9 @@
 An error that depends on a row is a leak, and so is a row that is chosen by where it lies. The server keeps
 views, row-level security and generated columns as trees (`pg_node_tree`), with each function by its number:
 they are read here, and what is not on a list of total constructs is refused. Allowed are columns, filters,
-joins, UNION ALL, CASE, COALESCE, comparisons of built-in types, casts that only widen, constants, and
-TABLESAMPLE BERNOULLI. Whether a view keeps each row with one unit is not seen here: that the owner declares.
+joins, UNION ALL, CASE, COALESCE, comparisons of built-in types, casts that only widen, constants, arrays that
+stay small, and TABLESAMPLE BERNOULLI. Whether a view keeps each row with one unit is not seen here: that the
+owner declares.
 """
 
 from __future__ import annotations
@@ -37,13 +38,11 @@ _PLAIN = frozenset(
         "NULLTEST",
         "BOOLEANTEST",
         "COLLATEEXPR",
-        "ARRAYEXPR",
         "SQLVALUEFUNCTION",
         "CASE",
         "WHEN",
         "COALESCE",
         "COLLATE",
-        "ARRAY",
     ]
 )
 _CALLS = {
@@ -53,6 +52,20 @@ _CALLS = {
     "NULLIFEXPR": "opfuncid",
     "SCALARARRAYOPEXPR": "opfuncid",
 }
+_RESULTS = {
+    "VAR": "vartype",
+    "CONST": "consttype",
+    "FUNCEXPR": "funcresulttype",
+    "OPEXPR": "opresulttype",
+    "RELABELTYPE": "resulttype",
+    "COERCEVIAIO": "resulttype",
+    "CASEEXPR": "casetype",
+    "CASE": "casetype",
+    "COALESCEEXPR": "coalescetype",
+    "COALESCE": "coalescetype",
+    "SQLVALUEFUNCTION": "type",
+}
+"""Where a node says its type."""
 _MUST_BE_FALSE = [
     "hasAggs",
     "hasWindowFuncs",
@@ -110,6 +123,12 @@ class Functions:
     are constants, the planner computes them before it reads a row.
     """
     names: Mapping[str, str]
+    short: Collection[str] = ()
+    """The types whose values, as text, are never much longer than they are stored: a gigabyte is the most
+    that the server makes.
+    """
+    fixed: Collection[str] = ()
+    """The types all of whose values have the same size."""
 
 
 def parse(text: str) -> list[Node]:
@@ -152,7 +171,9 @@ def _fault(node: Node, functions: Functions) -> str | None:
         "RTE": _entry_fault,
         "TABLESAMPLECLAUSE": _sample_fault,
         "VAR": _column_fault,
-        "COERCEVIAIO": lambda node: None if node.word("resulttype") in _TEXTS else "reads text as a value",
+        "COERCEVIAIO": lambda node: _text_fault(node, functions),
+        "ARRAYEXPR": lambda node: _array_fault(node, functions),
+        "ARRAY": lambda node: _array_fault(node, functions),
         "SETOPERATIONSTMT": lambda node: None if _is(node, op="1", all="true") else "removes duplicates",
         "COMMONTABLEEXPR": lambda node: None if _is(node, cterecursive="false") else "is recursive",
     }
@@ -195,6 +216,28 @@ def _column_fault(node: Node) -> str | None:
     if int(place) <= 0 and place != _TABLE_OID:
         return "reads a whole row, or where a row lies"
     return None
+
+
+def _text_fault(node: Node, functions: Functions) -> str | None:
+    if node.word("resulttype") not in _TEXTS:
+        return "reads text as a value"
+    of = next(_nodes(node.fields.get("arg", [])), Node(""))
+    if of.word(_RESULTS.get(of.label, "")) not in functions.short:
+        return "writes values as text that may be too long"
+    return None
+
+
+def _array_fault(node: Node, functions: Functions) -> str | None:
+    """Arrays of one dimension, of constants or of values of one size: others may outgrow the server's limit,
+    or differ in their dimensions.
+    """
+    if node.word("multidims") != "false":
+        return "makes arrays of arrays"
+    below = [each for top in _nodes(node.fields.get("elements", [])) for each in top.walk()]
+    constant = all(each.label in ("CONST", "RELABELTYPE") for each in below)
+    if constant or node.word("element_typeid") in functions.fixed:
+        return None
+    return "makes arrays that may be too long"
 
 
 def _call_fault(node: Node, functions: Functions) -> str | None:
