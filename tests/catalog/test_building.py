@@ -78,3 +78,19 @@ def test_an_ambiguous_column_must_be_qualified() -> None:
     tables = {"a": {"x": "integer"}, "b": {"x": "integer"}}
     with pytest.raises(CatalogError, match=r"bounds: x is in several tables; write a\.x or b\.x"):
         catalog_for(tables, bounds={"x": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"unit": "visit"}, r"unit: people\.visit is left out, for it is the index\.$"),
+        ({"unit": ("user_id", "visit")}, r"unit: people\.visit is left out"),
+        ({"bounds": {"visit": (0, 1)}}, r"bounds: people\.visit is left out"),
+        ({"not_null": ["people.visit"]}, r"not_null: people\.visit is left out"),
+    ],
+)
+def test_naming_what_was_left_out_tells_why_it_was(named: dict[str, Any], said: str) -> None:
+    left_out = {"people": {"visit": "it is the index", "row": "it is a list"}}
+    with pytest.raises(CatalogError, match=said):
+        catalog_for(TABLES, left_out=left_out, **{"unit": "user_id", "public": ["regions"], **named})
+    catalog_for(TABLES, left_out=left_out, unit="row", public=["regions"])

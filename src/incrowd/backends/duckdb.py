@@ -32,7 +32,7 @@ from incrowd.backends.duckdb_files import (
     write_rows,
 )
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
-from incrowd.backends.frames import arrow_table, sound
+from incrowd.backends.frames import open_frame, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.totality import PIECE, Prover
 from incrowd.catalog import Catalog
@@ -137,10 +137,13 @@ class DuckDB:
         table, frame = self._catalog.tables[name], self._catalog.source_of(name).frame
         if frame not in self._frames:
             raise CatalogError(f"sources: the frame {frame} of table {name} was not given.")
-        held = arrow_table(self._frames[frame], name)
+        held = open_frame(self._frames[frame], name)
         for column in table.columns:
-            source_column(column, dict.fromkeys(held.column_names, ""), f"tables.{name}.columns.{column}")
-        self._connection.register(f"frame_{frame}", sound(held, name, self._wanted(name)))
+            where = f"tables.{name}.columns.{column}"
+            if column in held.left_out:
+                raise CatalogError(f"{where}: {held.left_out[column]}.")
+            source_column(column, held.types, where)
+        self._connection.register(f"frame_{frame}", sound(held.table, name, self._wanted(name)))
         origin = quoted(f"frame_{frame}")
         return Piece(origin, described(self._connection, origin))
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from incrowd.backends import strict_csv
+from incrowd.backends.arrow_columns import readable
 from incrowd.backends.copies import Copies
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
-from incrowd.backends.frames import readable
 from incrowd.catalog import Catalog
 from incrowd.errors import CatalogError
 from incrowd.query.typed import fold

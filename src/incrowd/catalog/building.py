@@ -7,6 +7,7 @@ argument at fault.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from incrowd.catalog.catalog import Catalog
@@ -31,13 +32,15 @@ def catalog_for(
     contribution: Mapping[str, float] | None = None,
     not_null: Collection[str] = (),
     analysts: Mapping[str, Mapping[str, Any]] | None = None,
+    left_out: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Catalog:
     """The catalog for tables in memory, given the type of each column (the catalog's name or an engine's).
 
     `unit` holds for every private table, or maps table names to units. Bounds, domains and contributions
     are keyed `"table.column"`, or `"column"` where one table alone has it (a contribution also by table); a
     domain given as text is `"public_table.column"`; `not_null` names columns that hold no NULL, which is
-    then no group of its own. Columns of unknown types are left out.
+    then no group of its own. Columns of unknown types are left out; `left_out` says of a table's other
+    columns why they are not among the types, for whoever names one nevertheless.
 
     >>> c = catalog_for({"people": {"id": "int64", "age": "int64"}}, unit="id", bounds={"age": (18, 90)})
     >>> c.tables["people"].columns["age"].bounds
@@ -49,20 +52,23 @@ def catalog_for(
         fields = {each: {"type": kind} for each, kind in types.items() if kind is not None}
         declared[name] = {"source": name, "private": name not in public, "columns": fields}
         if name not in public:
-            declared[name] |= {"unit": _unit_of(name, unit, tables), "relation": relation}
+            chosen = _unit_of(name, unit, tables)
+            _refuse_left_out(chosen, (left_out or {}).get(name, {}), name)
+            declared[name] |= {"unit": chosen, "relation": relation}
     for name in public:
         if name not in tables:
             raise CatalogError(f"public: there is no table {name}, {nearest(name, tables)}.")
+    column = partial(_column, declared, left_out or {})
     for key, pair in (bounds or {}).items():
-        _column(declared, key, "bounds")["bounds"] = list(pair) if isinstance(pair, Sequence) else pair
+        column(key, "bounds")["bounds"] = list(pair) if isinstance(pair, Sequence) else pair
     for key, values in (domains or {}).items():
         given = {"from": values} if isinstance(values, str) else list(values)
-        _column(declared, key, "domains")["domain"] = given
+        column(key, "domains")["domain"] = given
     for key, cap in (contribution or {}).items():
-        holder = declared[key] if key in declared else _column(declared, key, "contribution")
+        holder = declared[key] if key in declared else column(key, "contribution")
         holder["contribution"] = cap
     for key in not_null:
-        _column(declared, key, "not_null")["nullable"] = False
+        column(key, "not_null")["nullable"] = False
     return check(
         {
             "sources": {name: {"frame": name} for name in tables},
@@ -97,17 +103,37 @@ def _unit_of(table: str, unit: Any, tables: Mapping[str, object]) -> Any:
     return unit
 
 
-def _column(declared: Mapping[str, Mapping[str, Any]], key: str, argument: str) -> dict[str, Any]:
+def _refuse_left_out(unit: Any, left_out: Mapping[str, str], table: str) -> None:
+    named = unit.values() if isinstance(unit, Mapping) else [unit] if unit != "row" else []
+    for each in named:
+        if isinstance(each, str) and each in left_out:
+            raise CatalogError(f"unit: {table}.{each} is left out, for {left_out[each]}.")
+
+
+def _column(
+    declared: Mapping[str, Mapping[str, Any]],
+    left_out: Mapping[str, Mapping[str, str]],
+    key: str,
+    argument: str,
+) -> dict[str, Any]:
     """The declaration of the column that `key` names."""
     full = {
         f"{table}.{each}": fields
         for table, spec in declared.items()
         for each, fields in spec["columns"].items()
     }
-    matches = [key] if key in full else [each for each in full if each.partition(".")[2] == key]
+    matches = _matches(key, full)
     if len(matches) == 1:
         found: dict[str, Any] = full[matches[0]]
         return found
     if matches:
         raise CatalogError(f"{argument}: {key} is in several tables; write {' or '.join(matches)}.")
+    reasons = {f"{table}.{each}": why for table, columns in left_out.items() for each, why in columns.items()}
+    for each in _matches(key, reasons):
+        raise CatalogError(f"{argument}: {each} is left out, for {reasons[each]}.")
     raise CatalogError(f"{argument}: there is no column {key}, {nearest(key, full)}.")
+
+
+def _matches(key: str, full: Collection[str]) -> list[str]:
+    """The full names that `key` may stand for."""
+    return [key] if key in full else [each for each in full if each.partition(".")[2] == key]

@@ -11,6 +11,10 @@ _INTEGER = (
     r"(u?(tiny|small|big|huge)?int|u?integer|bignum"
     r"|u?int(8|16|32|64|128)|int[248]|long|short|byte|(big|small)?serial)"
 )
+_TEXT = (
+    r"((var|bp)?char|character( varying)?|n?varchar|(large_)?(string|utf8)|string_view|text|str|uuid|enum"
+    r"|category)"
+)
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("boolean", r"bool(ean)?(\[pyarrow\])?|logical"),
     ("integer", _INTEGER),
@@ -18,10 +22,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("float", r"(float|double|double precision|real|(half_?)?float(4|8|16|32|64)?)"),
     ("timestamp", r"(timestamp(tz)?(_s|_ms|_ns)?|timestamp with(out)? time zone|datetime(64)?)"),
     ("date", r"date(32|64)?"),
-    (
-        "text",
-        r"((var|bp)?char|character( varying)?|n?varchar|(large_)?(string|utf8)|text|str|uuid|enum|category)",
-    ),
+    ("text", _TEXT),
 )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from incrowd.backends import Backend, DuckDB, Progress, frame_types, open_backend
+from incrowd.backends import Backend, DuckDB, Progress, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, column_type, load
 from incrowd.curator import local, releasing
 from incrowd.curator.answer import Answer
@@ -72,14 +73,17 @@ class Curator:
     ) -> Curator:
         """A curator over data frames (pandas, polars or Arrow), given by name; its ledger is in memory
         unless a path is given.
+
+        Columns of types that cannot be asked about (lists, bytes, durations) are left out with a warning.
         """
         if not tables:
             raise InvalidInput(
                 "Give at least one table by name, such as Curator.from_tables(people=frame, ...)."
             )
-        types = {name: frame_types(frame, name) for name, frame in tables.items()}
+        frames = {name: open_frame(frame, name) for name, frame in tables.items()}
+        left_out = {name: frame.left_out for name, frame in frames.items()}
         catalog = catalog_for(
-            types,
+            {name: frame.types for name, frame in frames.items()},
             unit=unit,
             bounds=bounds,
             domains=domains,
@@ -89,8 +93,12 @@ class Curator:
             contribution=contribution,
             not_null=not_null,
             analysts=analysts,
+            left_out=left_out,
         )
-        return cls(catalog, DuckDB(catalog, tables), Ledger.open(ledger, catalog))
+        for name, columns in left_out.items():
+            for column, why in columns.items():
+                warnings.warn(f"tables.{name}: {column} is left out, for {why}.", stacklevel=2)
+        return cls(catalog, DuckDB(catalog, frames), Ledger.open(ledger, catalog))
 
     def parse(self, sql: str) -> Question:
         """Step 1: SQL to a tree."""
