@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.backends.arrow_columns import plain, readable, type_name
+from incrowd.backends.arrow_columns import copied, plain, readable, type_name
 from incrowd.catalog import column_type
 from tests.backends.framing import ENCODINGS, SETTINGS, beside, column_of, encoded, held, nasty, opened, seen
 from tests.hostile import values
@@ -138,3 +139,22 @@ def test_codes_for_the_same_value_are_one_value() -> None:
     curator = opened(pa.table({"id": codes}))
     found = curator._backend._run("SELECT COUNT(DISTINCT id) AS n FROM t")  # type: ignore[attr-defined]
     assert found.to_pylist() == [{"n": 1}]
+
+
+def addresses(column: pa.ChunkedArray) -> Iterator[int]:
+    for chunk in column.chunks:
+        yield from (each.address for each in chunk.buffers() if each is not None and each.size)
+        if pa.types.is_dictionary(chunk.type):
+            yield from addresses(pa.chunked_array([chunk.dictionary]))
+
+
+@pytest.mark.parametrize("how", ENCODINGS)
+def test_a_copy_shares_no_memory_with_its_original(how: str) -> None:
+    for kind in KEPT:
+        rows = [None, *nasty(kind)[:20]]
+        whole = pa.table({"x": encoded(column_of(kind, rows), how)}).column("x")
+        for column in (whole, whole.slice(1, 3)):
+            found = readable(plain(column))
+            made = copied(found)
+            assert made.type == found.type and made.to_string(window=99) == found.to_string(window=99)
+            assert not set(addresses(made)) & {*addresses(found), *addresses(column)}

@@ -1,8 +1,8 @@
-"""Data frames: how they are understood follows from their types, never from their rows."""
+"""Data frames: how they are understood follows from their types, and their rows are those at opening."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -159,6 +159,76 @@ def test_a_subclass_of_a_pandas_frame_is_one() -> None:
 def test_a_stream_is_read_once() -> None:
     table = pa.table(beside(pa.array([5, 6, 7])))
     assert held(opened(table.to_reader())) == [5, 6, 7]
+
+
+def _pandas() -> tuple[Any, Callable[[], None]]:
+    frame = pd.DataFrame(beside(np.array([1, 2, 3])))
+
+    def change() -> None:
+        frame.loc[0, "x"] = 99
+
+    return frame, change
+
+
+def _behind(make: Callable[[Any], Any], kind: str = "i8") -> tuple[Any, Callable[[], None]]:
+    """A frame over memory of NumPy's that somebody writes to."""
+    column = np.array([1, 2, 3], dtype=kind)
+
+    def change() -> None:
+        column[:] = 99
+
+    return make(column), change
+
+
+def _bytes(make: Callable[[pa.Buffer], pa.Array], content: bytes) -> tuple[Any, Callable[[], None]]:
+    memory = bytearray(content)
+
+    def change() -> None:
+        memory[:] = b"c" * len(memory)
+
+    return pa.table(beside(make(pa.py_buffer(memory)))), change
+
+
+CATEGORIES = [str(each) for each in range(100)]
+OFFSETS = pa.py_buffer(np.array([0, 1, 2, 3], dtype="i4"))
+LONG = pa.array(["a" * 20, "b" * 20, "a" * 20], pa.string_view())
+CHANGING: dict[str, Callable[[], tuple[Any, Callable[[], None]]]] = {
+    "pandas": _pandas,
+    "NumPy behind pandas": lambda: _behind(lambda x: pd.DataFrame(beside(x), copy=False)),
+    "NumPy behind polars": lambda: _behind(lambda x: pl.DataFrame(beside(x))),
+    "NumPy behind Arrow": lambda: _behind(lambda x: pa.table(beside(x))),
+    "NumPy behind Arrow behind polars": lambda: _behind(lambda x: pl.from_arrow(pa.table(beside(x)))),
+    "NumPy in a mapping": lambda: _behind(beside),
+    "moments": lambda: _behind(lambda x: pd.DataFrame(beside(x), copy=False), "M8[us]"),
+    "codes of categories": lambda: _behind(
+        lambda x: pa.table(beside(pa.DictionaryArray.from_arrays(pa.array(x), pa.array(CATEGORIES)))), "i1"
+    ),
+    "text": lambda: _bytes(lambda x: pa.Array.from_buffers(pa.string(), 3, [None, OFFSETS, x]), b"aba"),
+    "categories": lambda: _bytes(
+        lambda x: pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, 0]),
+            pa.Array.from_buffers(pa.large_string(), 2, [None, pa.py_buffer(np.arange(3)), x]),
+        ),
+        b"ab",
+    ),
+    "views": lambda: _bytes(
+        lambda x: pa.Array.from_buffers(pa.string_view(), 3, [None, LONG.buffers()[1], x]),
+        LONG.buffers()[2].to_pybytes(),
+    ),
+    "missing": lambda: _bytes(
+        lambda x: pa.Array.from_buffers(pa.int64(), 3, [x, pa.py_buffer(np.arange(3))]), b"\x05"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", CHANGING)
+def test_the_rows_are_those_at_opening(how: str) -> None:
+    """Else the weights of one reading would hold for the rows of another, and the bound for none."""
+    frame, change = CHANGING[how]()
+    curator = opened(frame)
+    before = held(curator)
+    change()
+    assert held(curator) == before
 
 
 def test_the_types_of_a_frame_are_told_in_the_words_of_arrow() -> None:

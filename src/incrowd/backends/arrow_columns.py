@@ -1,4 +1,4 @@
-"""Columns of Arrow in types that the engine reads without an error.
+"""Columns of Arrow in types that the engine reads without an error, and in memory that nobody else changes.
 
 What becomes of a column follows from its type, never from its values.
 """
@@ -111,3 +111,19 @@ def in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
         kept = pc.if_else(inside, counts, pa.scalar(None, pa.int64()))
         chunks.append(pc.multiply(kept, np.int64(factor)).view(pa.timestamp("us")))
     return pa.chunked_array(chunks, pa.timestamp("us"))
+
+
+def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same values in memory of their own.
+
+    Arrow and polars take over NumPy's memory without a copy, pandas writes into what it has handed out, and
+    no flag tells: `is_mutable` is false for a pandas column and true for what Arrow itself allocates.
+    """
+    return pa.chunked_array([_copy(each) for each in column.chunks], column.type)
+
+
+def _copy(values: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        return pa.DictionaryArray.from_arrays(_copy(values.indices), _copy(values.dictionary))
+    # Nothing is appended, so that Arrow has something to concatenate, which copies.
+    return pa.concat_arrays([values, values.slice(0, 0)])

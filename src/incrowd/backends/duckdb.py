@@ -66,6 +66,7 @@ class DuckDB:
         for setting in _SETTINGS:
             self._connection.execute(setting)
         self.refresh(catalog.tables)
+        self._frames.clear()  # their rows are copied
 
     def refresh(self, tables: Iterable[str]) -> None:
         """Look again at tables whose files changed; CatalogError where one cannot be read any more."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from incrowd.backends.arrow_columns import plain, readable, type_name
+from incrowd.backends.arrow_columns import copied, plain, readable, type_name
 from incrowd.backends.pandas_columns import numpy_column, pandas_column, text_column
 from incrowd.catalog import column_type
 from incrowd.errors import CatalogError
@@ -152,7 +152,8 @@ def _polars_columns(frame: Any, name: str) -> list[_Column]:
 
 
 def sound(table: pa.Table, name: str, wanted: Collection[str] | None) -> pa.Table:
-    """The wanted columns (by folded name; None for all), in types that the engine reads whatever they hold.
+    """The wanted columns (by folded name; None for all), in types that the engine reads whatever they hold,
+    and in memory of their own: every question must find the rows that the last one found.
 
     CatalogError where the table is malformed: text that is not UTF-8, say.
     """
@@ -160,7 +161,11 @@ def sound(table: pa.Table, name: str, wanted: Collection[str] | None) -> pa.Tabl
     try:
         table = table.select(names)
         table.validate(full=True)
-        return pa.table([readable(plain(column)) for column in table.columns], names=names)
+        columns = [copied(readable(plain(column))) for column in table.columns]
+        # Once more, of our own: somebody may have changed the rows in the meantime.
+        made = pa.table(columns, names=names)
+        made.validate(full=True)
+        return made
     except pa.ArrowInvalid:
         pass
     raise CatalogError(

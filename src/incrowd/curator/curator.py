@@ -74,7 +74,8 @@ class Curator:
         """A curator over data frames (pandas, polars or Arrow), given by name; its ledger is in memory
         unless a path is given.
 
-        Columns of types that cannot be asked about (lists, bytes, durations) are left out with a warning.
+        The rows are copied: what becomes of the frames later changes no answer. Columns of types that cannot
+        be asked about (lists, bytes, durations) are left out with a warning.
         """
         if not tables:
             raise InvalidInput(
