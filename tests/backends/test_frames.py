@@ -161,6 +161,22 @@ def test_a_stream_is_read_once() -> None:
     assert held(opened(table.to_reader())) == [5, 6, 7]
 
 
+def test_tables_may_share_a_frame_and_want_different_columns() -> None:
+    facts: dict[str, Any] = {
+        "sources": {"s": {"frame": "f"}},
+        "tables": {
+            name: {"unit": "row", "columns": {name: {"type": "integer"}}, "source": "s"}
+            for name in ("a", "b")
+        },
+        "budget": {"epsilon": 1.0},
+    }
+    engine = DuckDB(check(facts), {"f": pa.table({"a": [1], "b": [2]})})
+    assert [engine.run(f"SELECT {each} AS n FROM {each}").to_pylist() for each in "ab"] == [
+        [{"n": 1}],
+        [{"n": 2}],
+    ]
+
+
 def _pandas() -> tuple[Any, Callable[[], None]]:
     frame = pd.DataFrame(beside(np.array([1, 2, 3])))
 

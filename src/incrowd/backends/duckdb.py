@@ -144,8 +144,9 @@ class DuckDB:
             if column in held.left_out:
                 raise CatalogError(f"{where}: {held.left_out[column]}.")
             source_column(column, held.types, where)
-        self._connection.register(f"frame_{frame}", sound(held.table, name, self._wanted(name)))
-        origin = quoted(f"frame_{frame}")
+        # By the table's name: tables that share a frame may want different columns of it.
+        self._connection.register(f"frame_{name}", sound(held.table, name, self._wanted(name)))
+        origin = quoted(f"frame_{name}")
         return Piece(origin, described(self._connection, origin))
 
     def _wanted(self, name: str) -> set[str] | None:
