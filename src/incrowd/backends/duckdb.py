@@ -182,9 +182,11 @@ class DuckDB:
     def _parquet(self, name: str) -> list[Piece]:
         """Files as they are; or copies of those that hold what the engine would raise at, or skip."""
         files = self._catalog.files(name)
+        pieces = parquet_pieces(self._connection, files, name)
         old = misleading(self._connection, files)
         chosen = [self._parquet_copy(name, file) if file in old else file for file in files]
-        pieces = parquet_pieces(self._connection, chosen, name)
+        if old:
+            pieces = parquet_pieces(self._connection, chosen, name)
         if self._readable(name, pieces):
             return pieces
         for place, file in enumerate(chosen):
