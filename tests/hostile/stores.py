@@ -113,6 +113,15 @@ def inferred_frames(rng: random.Random) -> Store:
     return Store("inferred frame", (*kept, *texts, cases._arrow(pa.bool_(), ("truth",))), written)
 
 
+def _nullable() -> dict[pa.DataType, Any]:
+    """Types of pandas for which one missing value does not make floats or objects of a column."""
+    import pandas as pd
+
+    whole = {getattr(pa, f"{sign}int{bits}")(): sign for sign in ("", "u") for bits in (8, 16, 32, 64)}
+    named = {kind: getattr(pd, f"{sign.upper()}Int{kind.bit_width}Dtype")() for kind, sign in whole.items()}
+    return {**named, pa.bool_(): pd.BooleanDtype()}
+
+
 def pandas_frames(rng: random.Random) -> Store:
     """pandas: its own types, or Arrow's inside, or Python's objects of any kind."""
     how = rng.choice(["own", "own", "arrow", "arrow", "objects"])
@@ -125,7 +134,7 @@ def pandas_frames(rng: random.Random) -> Store:
             if how == "arrow":
                 frames[name] = table.to_pandas(types_mapper=pd.ArrowDtype)
             elif how == "own":
-                frames[name] = table.to_pandas(date_as_object=True)
+                frames[name] = table.to_pandas(date_as_object=True, types_mapper=_nullable().get)
             else:
                 frames[name] = pd.DataFrame(
                     {key: pd.Series(list(held), dtype=object) for key, held in rows[name].items()}
