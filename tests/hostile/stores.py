@@ -113,6 +113,16 @@ def inferred_frames(rng: random.Random) -> Store:
     return Store("inferred frame", (*kept, *texts, cases._arrow(pa.bool_(), ("truth",))), written)
 
 
+_MOST_SECONDS = 2**63 // 1000
+IN_MILLISECONDS = tuple(
+    replace(each, nasty=tuple(value for value in each.nasty if abs(value) < _MOST_SECONDS))
+    if str(each).startswith("timestamp[s")
+    else each
+    for each in cases.ARROW
+)
+"""Parquet and polars keep seconds as milliseconds; polars wraps around, and makes one person of two."""
+
+
 def _nullable() -> dict[pa.DataType, Any]:
     """Types of pandas for which one missing value does not make floats or objects of a column."""
     import pandas as pd
@@ -175,20 +185,13 @@ def polars_frames(rng: random.Random) -> Store:
         return lambda: by_frames(case, {**frames, "cities": cities()})
 
     # polars panics on decimals of 256 bits.
-    known = tuple(each for each in cases.ARROW if not str(each).startswith("decimal256"))
+    known = tuple(each for each in IN_MILLISECONDS if not str(each).startswith("decimal256"))
     return Store("polars frame", known, written)
 
 
 # Files.
 
-_MOST_SECONDS = 2**63 // 1000  # Parquet keeps seconds as milliseconds
-PARQUET = tuple(
-    replace(each, nasty=tuple(value for value in each.nasty if abs(value) < _MOST_SECONDS))
-    if str(each).startswith("timestamp[s")
-    else each
-    for each in cases.ARROW
-    if str(each) != "string_view"
-)
+PARQUET = tuple(each for each in IN_MILLISECONDS if str(each) != "string_view")
 
 
 def parquet_files(rng: random.Random) -> Store:
