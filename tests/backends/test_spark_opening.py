@@ -107,7 +107,7 @@ def test_a_column_that_is_in_files_and_names_folders_is_refused(tmp_path: Path) 
 def test_files_of_another_make_that_come_later_stop_questions_not_single_rows(tmp_path: Path) -> None:
     engine = Spark(catalog(written(tmp_path, a=ONE)))
     written(tmp_path, b=pa.table({"user_id": ["x"], "age": [1]}))
-    with pytest.raises(BackendError, match="let the owner open them again") as told:
+    with pytest.raises(BackendError, match="changed while the question ran") as told:
         engine.run("SELECT COUNT(*) AS n FROM t")
     assert told.value.__context__ is None
     with pytest.raises(BackendError, match="let the owner open them again"):

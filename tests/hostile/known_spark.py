@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -114,6 +115,24 @@ def twice_named(folder: Path) -> None:
     compare(*sides, [BY_KEY], limits=ONE)
 
 
+def unreadable(folder: Path) -> None:
+    """A decimal of more digits than its column has, or pages in a codec that Spark lacks: refused at once."""
+    for way in few(("digits", "codec")):
+        sides = []
+        for home, more in zip(folders(folder / way), (0, 1), strict=True):
+            (home / "t").mkdir()
+            theirs = pl.Series([Decimal(1)] * 20, dtype=pl.Decimal(38, 0))
+            pl.DataFrame({"id": range(20), "k": theirs}).write_parquet(home / "t" / "0.parquet")
+            if more:
+                mine = pl.Series([Decimal("9" * 38)] * 2, dtype=pl.Decimal(38, 0))
+                frame = pl.DataFrame({"id": [77, 77], "k": mine if way == "digits" else theirs[:2]})
+                frame.group_by("id").agg(pl.col("k").sum()).write_parquet(
+                    home / "t" / "1.parquet", compression="zstd" if way == "digits" else "brotli"
+                )
+            sides.append(_opening(home, {"id": "integer", "k": "decimal"}, path=str(home / "t")))
+        compare(*sides, ["SELECT COUNT(*) AS n FROM t WHERE k > 3"], broken=True, limits=ONE)
+
+
 TABLES = (
     "CREATE TABLE {t} (id BIGINT, k INT) USING csv OPTIONS (path '{p}', header 'true', mode 'FAILFAST')",
     "CREATE TABLE {t} (id BIGINT, k INT) USING csv OPTIONS (path '{p}', header 'true', mode 'DROPMALFORMED')",
@@ -160,6 +179,7 @@ SPARK_ATTACKS: tuple[Callable[[Path], None], ...] = (
     exact_units,
     file_schemas,
     twice_named,
+    unreadable,
     text_tables,
     collations,
 )

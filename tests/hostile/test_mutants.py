@@ -303,10 +303,15 @@ def first_file_speaks_for_all(patch: Patch) -> None:
         return self._footers[listed.files[0]]
 
     patch.setattr(spark.Spark, "_agreed", agreed)
+    files_are_not_read_before_questions(patch)
 
 
 def files_are_read_twice(patch: Patch) -> None:
     patch.setattr(spark_files, "_once", lambda table, files: tuple(files))
+
+
+def files_are_not_read_before_questions(patch: Patch) -> None:
+    patch.setattr(spark.Spark, "_read_whole", lambda self, new, found: None)
 
 
 def decimals_are_rounded_on_spark(patch: Patch) -> None:
@@ -319,6 +324,7 @@ SPARK_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ...
     (moments_are_left_to_spark, known_spark.calendar),
     (first_file_speaks_for_all, known_spark.file_schemas),
     (files_are_read_twice, known_spark.twice_named),
+    (files_are_not_read_before_questions, known_spark.unreadable),
     (decimals_are_rounded_on_spark, known_spark.exact_units),
 )
 

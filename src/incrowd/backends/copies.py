@@ -16,7 +16,7 @@ import tempfile
 import time
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -112,14 +112,32 @@ class Copies:
         self._forget(source, recipe)
         _written(self._place(source, recipe, ".seen"), "")
 
+    def remembered(self, table: str, recipe: str) -> frozenset[str]:
+        """The digests of a table's files that were read with this recipe.
+
+        For files that an engine reaches and this process may not: one list for a table, since there may be
+        many of them.
+        """
+        place = self._list(table, recipe)
+        return frozenset(place.read_text("ascii").split()) if place.exists() else frozenset()
+
+    def remember(self, table: str, recipe: str, digests: Iterable[str]) -> None:
+        """Remember the digests of a table's files instead of those before."""
+        _written(self._list(table, recipe), "\n".join(sorted(digests)))
+
+    def _list(self, table: str, recipe: str) -> Path:
+        place = self.folder / f"{digest(table)}-{digest(_FORMAT + recipe)}.seen"
+        self._used[self._user].add(place)
+        return place
+
     def _place(self, source: str, recipe: str, suffix: str) -> Path:
-        now = _digest(identity(Path(source).resolve()))
+        now = digest(identity(Path(source).resolve()))
         place = self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
         self._used[self._user].add(place)
         return place
 
     def _stem(self, source: str, recipe: str) -> str:
-        return f"{_digest(str(Path(source).resolve()))}-{_digest(_FORMAT + recipe)}"
+        return f"{digest(str(Path(source).resolve()))}-{digest(_FORMAT + recipe)}"
 
     def _forget(self, source: str, recipe: str) -> None:
         """Remove what was kept of earlier contents: nothing of a row that was deleted stays behind."""
@@ -159,7 +177,8 @@ def _abandoned(file: Path) -> bool:
         return False
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """A short name for a text, which does not tell it."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 

@@ -20,6 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
+from incrowd.backends.copies import Copies
 from incrowd.backends.sources import one_url, projection, public_types, source_column, timeout_of
 from incrowd.backends.spark_columns import read
 from incrowd.backends.spark_files import (
@@ -51,6 +52,7 @@ _PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
 
 
 _CHANGED = "The tables are not made as they were when they were opened; let the owner open them again."
+_MOVING = "The files of the tables changed while the question ran; ask again when they are at rest."
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Spark:
         self._timeout = timeout_of(catalog)
         self._session = open_session(one_url(catalog), SETTINGS)
         self._lock = threading.Lock()
+        self._reading = threading.Lock()
+        self._copies = Copies(catalog.copies)
         self._views = {name: f"incrowd_{place}" for place, name in enumerate(catalog.tables)}
         self._footers: dict[File, Types] = {}
         self._opened = {name: self._open(name) for name in catalog.tables}
@@ -87,6 +91,9 @@ class Spark:
         )
         for name, query in self._tables.items():
             self._prover.read(name, query.sql(DIALECT.name))
+        self._whole = {name: self._read_before(name) for name in catalog.tables}
+        self.refresh(catalog.tables)
+        self._copies.sweep()
 
     def _open(self, name: str) -> Opened:
         def failed(error: str) -> CatalogError:
@@ -113,7 +120,7 @@ class Spark:
         return self._catalog.tables[name].table or name
 
     def _quoted(self, name: str) -> str:
-        return ".".join(f"`{part.replace('`', '``')}`" for part in self._place(name).split("."))
+        return ".".join(_quoted(part) for part in self._place(name).split("."))
 
     # What tables are made of.
 
@@ -201,21 +208,28 @@ class Spark:
 
     def _current(self, names: Iterable[str]) -> dict[str, Listing]:
         """The files of tables now; BackendError where one has become another table."""
-        tables = {name: self._opened[name] for name in names}
-        if any(opened.facts and self._facts(name) != opened.facts for name, opened in tables.items()):
-            raise BackendError(_CHANGED)
-        found = listings(self._session, {name: opened.paths for name, opened in tables.items()})
+        found = self._listed(names)
         for name, listed in found.items():
-            opened, types = tables[name], self._agreed(name, listed)
+            opened, types = self._opened[name], self._agreed(name, listed)
             same = all(types.get(column, kind) == kind for column, kind in opened.read.items())
             if not same or (listed.files and listed.folders != opened.folders):
                 raise BackendError(_CHANGED)
         return found
 
+    def _listed(self, names: Iterable[str]) -> dict[str, Listing]:
+        """The files of tables now, of which nothing is read."""
+        tables = {name: self._opened[name] for name in names}
+        if any(opened.facts and self._facts(name) != opened.facts for name, opened in tables.items()):
+            raise BackendError(_CHANGED)
+        return listings(self._session, {name: opened.paths for name, opened in tables.items()})
+
     def _frame(self, opened: Opened) -> DataFrame:
         """A table as it is now: files are listed anew, and columns stay what they were at the opening."""
-        columns = (f"`{name.replace('`', '``')}` {stored_as(kind)}" for name, kind in opened.read.items())
-        return self._session.read.schema(", ".join(columns)).parquet(*opened.paths)
+        return self._parquet(opened, opened.paths)
+
+    def _parquet(self, opened: Opened, paths: Sequence[str]) -> DataFrame:
+        columns = (f"{_quoted(name)} {stored_as(kind)}" for name, kind in opened.read.items())
+        return self._session.read.schema(", ".join(columns)).parquet(*paths)
 
     def _has_places(self, opened: Opened) -> bool:
         """Whether Spark knows which row of which file a row is."""
@@ -233,9 +247,12 @@ class Spark:
                 frame.createOrReplaceTempView(self._views[name])
 
     def _projection(self, name: str) -> exp.Query:
-        origin = exp.Table(this=exp.to_identifier(self._views[name], quoted=True))
-        made = projection(self._catalog, name, origin, self._opened[name].types, read, DIALECT)
+        made = self._declared_columns(name, self._views[name])
         return made.select(exp.column(PLACE, quoted=True)) if name in self._placed else made
+
+    def _declared_columns(self, name: str, view: str) -> exp.Select:
+        origin = exp.Table(this=exp.to_identifier(view, quoted=True))
+        return projection(self._catalog, name, origin, self._opened[name].types, read, DIALECT)
 
     def _types(self, name: str) -> dict[str, str]:
         """The types of a view's columns."""
@@ -248,17 +265,92 @@ class Spark:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._opened[table].types)
 
-    # Questions.
+    # Files are read whole before a question is paid for.
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Refuse tables that are not made as they were at the opening: other types, folders, definitions."""
-        names, failure = list(tables), ""
+        """Refuse tables that are not made as they were at the opening: other types, folders, definitions.
+
+        And those with a file that cannot be read whole. A file is read once, and again when it has changed.
+        """
+        names = list(tables)
+        with self._reading:
+            found = self._files(names)
+            new = {name: files for name, listed in found.items() if (files := self._unread(name, listed))}
+            if not new:
+                return
+            sealed(
+                lambda: self._read_whole(new, found),
+                lambda error: CatalogError(
+                    f"tables.{next(iter(new))}: Spark cannot read its files ({error}); try again."
+                ),
+            )
+            again = self._files(new)
+            for name in new:
+                if again[name] != found[name]:
+                    raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
+                self._whole[name] = frozenset(each.mark for each in found[name].files)
+                with self._copies.user(name):
+                    self._copies.remember(name, self._recipe(name), self._whole[name])
+
+    def _files(self, names: Iterable[str]) -> dict[str, Listing]:
+        """The files of tables now; CatalogError where one has become another table."""
+        failure = ""
         try:
-            self._sealed(lambda: self._current(names))
+            return self._sealed(lambda: self._current(names))
         except BackendError as error:
             failure = str(error)
-        if failure:
-            raise CatalogError(failure)
+        raise CatalogError(failure)
+
+    def _unread(self, name: str, listed: Listing) -> list[File]:
+        """The files of a table that were not read whole as they are."""
+        return [each for each in listed.files if each.mark not in self._whole[name]]
+
+    def _read_before(self, name: str) -> frozenset[str]:
+        """The marks of files that an earlier session read whole."""
+        with self._copies.user(name):
+            return self._copies.remembered(name, self._recipe(name))
+
+    def _recipe(self, name: str) -> str:
+        """How a table is read: by which Spark, from which types, into which columns."""
+        query = self._tables[fold(name)].sql(DIALECT.name)
+        return f"{self._session.version} {self._opened[name].read} {query}"
+
+    def _read_whole(self, new: Mapping[str, Sequence[File]], found: Mapping[str, Listing]) -> None:
+        """Read every declared column of some files as statements do; CatalogError where Spark raises.
+
+        A damaged page or a number of too many digits raises whatever the statement. Nothing of what is read
+        is kept.
+        """
+        texts = {}
+        for name, files in new.items():
+            opened, view = self._opened[name], f"{self._views[name]}_new"
+            whole = len(files) == len(found[name].files)
+            (self._frame(opened) if whole else self._part(opened, files)).createOrReplaceTempView(view)
+            columns = self._declared_columns(name, view).sql(DIALECT.name)
+            texts[name] = f"SELECT bit_xor(xxhash64(*)) FROM ({columns})"
+        if failure := self._failure(" UNION ALL ".join(texts.values())):
+            for name, text in texts.items():
+                if len(texts) == 1 or (failure := self._failure(text)):
+                    raise CatalogError(
+                        f"tables.{name}: Spark cannot read one of its files whole ({failure}): a page is "
+                        "damaged, its codec is unknown, or a number has more digits than its column's type; "
+                        "write the file anew."
+                    )
+
+    def _failure(self, text: str) -> str:
+        """The name of the error that a statement ends with, if it does."""
+        try:
+            self._session.sql(text).collect()
+        except Exception as error:
+            return type(error).__name__
+        return ""
+
+    def _part(self, opened: Opened, files: Sequence[File]) -> DataFrame:
+        """Some files of a table. What their folders say is NULL here: it is in none of them."""
+        part = self._parquet(opened, [literal_path(each.path) for each in files])
+        return part.selectExpr("*", *(f"CAST(NULL AS STRING) AS {_quoted(each)}" for each in opened.folders))
+
+    # Questions.
 
     def version(self, tables: Iterable[str]) -> str:
         """Names, sizes and times of change of the files."""
@@ -302,14 +394,26 @@ class Spark:
         return found
 
     def _answered(self, text: str, names: Sequence[str]) -> pa.Table:
-        before = self._current(names)
+        """The result over files that were all read whole before, and are the same afterwards.
+
+        A file that comes after `refresh` is never a part of an answer. Whether it can be read does not show
+        either: the question ends with the same error if Spark raised at the file, if it read it without a
+        fault, and if it did not see it at all.
+        """
+        before = self._listed(names)
+        if any(self._unread(name, listed) for name, listed in before.items()):
+            raise BackendError(_MOVING)
         self._attach(names)
-        found = self._session.sql(text).toArrow()
+        failure: Exception | None = None
+        try:
+            found = self._session.sql(text).toArrow()
+        except Exception as error:
+            failure = error
         # A statement reads files twice, to weigh people and to sum: both must see the same rows.
-        if self._current(names) != before:
-            raise BackendError(
-                "The files of the tables changed while the question ran; ask again when they are at rest."
-            )
+        if self._listed(names) != before:
+            raise BackendError(_MOVING)
+        if failure is not None:
+            raise failure
         return found
 
     def _limited(self, work: Callable[[], Result]) -> Result:
@@ -364,8 +468,14 @@ class Spark:
 
     def close(self) -> None:
         """Let go of the views. Spark inside this process ends with the process, since others may use it."""
+        self._copies.close()
         with contextlib.suppress(Exception):
             for view in self._views.values():
                 self._session.catalog.dropTempView(view)
+                self._session.catalog.dropTempView(f"{view}_new")
             if hasattr(self._session, "client"):
                 self._session.stop()
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from incrowd.backends.copies import digest
 from incrowd.backends.spark_session import inside
 from incrowd.errors import CatalogError
 
@@ -45,6 +46,11 @@ class File:
     path: str
     length: int
     changed: int
+
+    @property
+    def mark(self) -> str:
+        """Another one where the file's content may have changed."""
+        return digest(f"{self.path} {self.length} {self.changed}")
 
 
 @dataclass(frozen=True)
