@@ -90,6 +90,17 @@ def test_a_file_that_two_paths_lead_to_is_refused(tmp_path: Path) -> None:
     refused("two of its paths lead to the same file", str(folder) + "{,/a.parquet}")
 
 
+def test_a_link_beside_its_file_is_refused_at_once_and_later(tmp_path: Path) -> None:
+    folder = written(tmp_path, a=ONE)
+    engine = Spark(catalog(folder))
+    for link in (os.symlink, os.link):
+        link(folder / "a.parquet", folder / "b.parquet")
+        refused("two of its paths lead to the same file", folder)
+        with pytest.raises(CatalogError, match="let the owner open them again"):
+            engine.refresh(["t"])
+        (folder / "b.parquet").unlink()
+
+
 @pytest.mark.parametrize("bad", ["zip=", "=secret", "zap=secret", "secret"])
 def test_a_malformed_folder_is_refused_and_not_named(tmp_path: Path, bad: str) -> None:
     folder = written(tmp_path, zip_is_1__a=ONE)

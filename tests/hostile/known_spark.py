@@ -104,15 +104,20 @@ def file_schemas(folder: Path) -> None:
 
 
 def twice_named(folder: Path) -> None:
-    """Files that two patterns match are read once, where each row is somebody."""
-    sides = []
-    for home, rows in zip(folders(folder), (5, 6), strict=True):
-        (home / "t").mkdir()
-        for part in range(rows):
-            pq.write_table(pa.table({"id": [part], "k": ["a"]}), home / "t" / f"a{part}.parquet")
-        paths = [str(home / "t" / "*.parquet"), str(home / "t" / "a*.parquet")]
-        sides.append(_opening(home, {"id": "integer", "k": "text"}, path=paths, unit="row"))
-    compare(*sides, [BY_KEY], limits=ONE)
+    """Files that two patterns match, or that have a link beside them, where each row is somebody."""
+    for way in few(("patterns", "links")):
+        sides = []
+        for home, rows in zip(folders(folder / way), (5, 6), strict=True):
+            (home / "t").mkdir()
+            for part in range(rows):
+                pq.write_table(pa.table({"id": [part], "k": ["a"]}), home / "t" / f"a{part}.parquet")
+                if way == "links":
+                    (home / "t" / f"b{part}.parquet").symlink_to(home / "t" / f"a{part}.parquet")
+            paths = [str(home / "t" / "*.parquet"), str(home / "t" / "a*.parquet")]
+            sides.append(
+                _opening(home, {"id": "integer", "k": "text"}, path=paths[: 1 + (way != "links")], unit="row")
+            )
+        compare(*sides, [BY_KEY], limits=ONE)
 
 
 def unreadable(folder: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ class Listing:
 def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, Listing]:
     """The files of tables at their paths. Spark finds them by the rules by which it finds Parquet files.
 
-    CatalogError where two paths lead to one file: its rows would count twice.
+    CatalogError where two paths, or links, lead to one file: its rows would count twice.
     """
     frames = {table: session.read.format("binaryFile").load(list(found)) for table, found in paths.items()}
     folders: dict[str, tuple[str, ...]] = {}
@@ -86,10 +87,11 @@ def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, 
 
 
 def _once(table: str, files: list[File]) -> tuple[File, ...]:
-    if len({each.path for each in files}) < len(files):
+    inodes = [(found[1].st_dev, found[1].st_ino) for found in map(_here, files) if found is not None]
+    if len({each.path for each in files}) < len(files) or len(set(inodes)) < len(inodes):
         raise CatalogError(
             f"tables.{table}: two of its paths lead to the same file, whose rows would count twice; name "
-            "each file once."
+            "each file once, and keep no links to it."
         )
     return tuple(sorted(files, key=lambda each: each.path))
 
@@ -111,7 +113,7 @@ def footers(session: Session, files: Iterable[File], known: Mapping[File, Types]
             continue
         here = _here(each)
         if here is not None:
-            found[each] = _arrow_types(pq.read_metadata(here))
+            found[each] = _arrow_types(pq.read_metadata(here[0]))
         elif inside(session):
             found[each] = _java_types(session, each.path)
         else:
@@ -119,8 +121,8 @@ def footers(session: Session, files: Iterable[File], known: Mapping[File, Types]
     return found | _distant_types(session, distant)
 
 
-def _here(file: File) -> Path | None:
-    """The file itself, where this machine has it too."""
+def _here(file: File) -> tuple[Path, os.stat_result] | None:
+    """The file itself and its status, where this machine has it too."""
     if not file.path.startswith("file:"):
         return None
     path = Path("/" + file.path.removeprefix("file:").lstrip("/"))
@@ -129,7 +131,7 @@ def _here(file: File) -> Path | None:
     except OSError:
         return None
     same = seen.st_size == file.length and seen.st_mtime_ns // 1_000_000 == file.changed // 1_000
-    return path if same else None
+    return (path, seen) if same else None
 
 
 def _arrow_types(footer: pq.FileMetaData) -> Types:
