@@ -1,7 +1,10 @@
-"""Files on Spark are read whole before a question is paid for."""
+"""Files on Spark are read whole before a question is paid for, and no log quotes what Spark stumbled at."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -49,6 +52,34 @@ def test_what_cannot_be_read_whole_is_refused_before_a_question(
 ) -> None:
     write(tmp_path / "a.parquet")
     refused("tables.t: Spark cannot read one of its files whole", tmp_path, columns=age_as(kind))
+
+
+OPENING = """
+import sys
+from incrowd.backends.spark_session import open_session
+from incrowd.errors import CatalogError
+from tests.backends.spark_houses import LOCAL
+from tests.backends import test_spark_whole as tests
+
+try:
+    tests.Spark(tests.catalog(sys.argv[1], columns=tests.age_as("decimal")))
+except CatalogError as error:
+    print(error)
+try:
+    open_session(LOCAL, {}).sql("SELECT secret_word")
+except Exception as error:
+    print(type(error).__name__)
+"""
+
+
+def test_sparks_own_log_quotes_no_row(tmp_path: Path) -> None:
+    too_long(tmp_path / "a.parquet")
+    told = subprocess.run(
+        [sys.executable, "-c", OPENING, tmp_path], capture_output=True, text=True, check=True
+    )
+    assert "cannot read one of its files whole" in told.stdout and "AnalysisException" in told.stdout
+    assert "ERROR Executor org.apache.spark" in told.stderr
+    assert not re.search(r"\d{30}|secret_word", told.stderr)
 
 
 def test_a_new_file_is_read_before_the_next_question_and_is_no_part_of_this_one(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ with warnings.catch_warnings():
     # It speaks up about versions of pandas, which nothing here uses.
     warnings.simplefilter("ignore")
     from pyspark import SparkContext
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
 from incrowd.errors import CatalogError, IncrowdError
@@ -64,6 +65,8 @@ _OWN = re.compile(
     r"|spark\.sql\.files\.(max|min)Partition(Bytes|Num)|spark\.sql\.files\.openCostInBytes"
 )
 """Settings of a cluster's own: they change how fast an answer comes and where tables are, not what it is."""
+_QUOTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+"""Loggers of PySpark that write the messages of exceptions, which may quote rows, to the terminal."""
 _MODULE = "--add-modules=jdk.incubator.vector"
 _WRAPPER = f"""#!/bin/sh
 for each do
@@ -119,6 +122,8 @@ def open_session(url: str, settings: Mapping[str, str]) -> Session:
 
 
 def _opened(url: str, master: str | None, settings: Mapping[str, str]) -> Session:
+    for name in _QUOTING:
+        PySparkLogger.getLogger(name).disabled = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session = _remote(url) if master is None else _here(master)
