@@ -101,7 +101,13 @@ def test_a_link_beside_its_file_is_refused_at_once_and_later(tmp_path: Path) -> 
         (folder / "b.parquet").unlink()
 
 
-@pytest.mark.parametrize("bad", ["zip=", "=secret", "zap=secret", "secret"])
+def test_a_folder_of_empty_text_is_refused_in_words(tmp_path: Path) -> None:
+    table = pa.table({"user_id": [1, 2], "age": [1, 2], "zip": ["1", ""]})
+    pq.write_to_dataset(table, tmp_path, partition_cols=["zip"])
+    refused("a folder of its files has no value behind its =", tmp_path)
+
+
+@pytest.mark.parametrize("bad", ["=secret", "zap=secret", "secret"])
 def test_a_malformed_folder_is_refused_and_not_named(tmp_path: Path, bad: str) -> None:
     folder = written(tmp_path, zip_is_1__a=ONE)
     (folder / bad).mkdir()

@@ -25,7 +25,7 @@ from incrowd.backends.spark_session import inside
 from incrowd.errors import CatalogError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from incrowd.backends.spark_session import Session
 
@@ -67,23 +67,43 @@ def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, 
 
     CatalogError where two paths, or links, lead to one file: its rows would count twice.
     """
-    frames = {table: session.read.format("binaryFile").load(list(found)) for table, found in paths.items()}
+    frames = {table: _found(session, table, places) for table, places in paths.items()}
     folders: dict[str, tuple[str, ...]] = {}
-    for table, frame in frames.items():
-        folders[table] = tuple(each for each in frame.columns if each not in _LISTED)
-        if len(frame.columns) != len(folders[table]) + len(_LISTED):
+    for table, (_, columns) in frames.items():
+        folders[table] = tuple(each for each in columns if each not in _LISTED)
+        if len(columns) != len(folders[table]) + len(_LISTED):
             raise CatalogError(f"tables.{table}: no folders can name a column {' or '.join(_LISTED)}.")
     # The content is a column of its own, and is not read.
     changed = "unix_micros(CAST(modificationTime AS TIMESTAMP_LTZ)) AS changed"
     parts = [
         frame.selectExpr(f"{place} AS place", "path", "length", changed)
-        for place, frame in enumerate(frames.values())
+        for place, (frame, _) in enumerate(frames.values())
     ]
     told = functools.reduce(lambda one, other: one.unionAll(other), parts).collect() if parts else []
     return {
         table: Listing(_once(table, [File(*each[1:]) for each in told if each[0] == place]), folders[table])
         for place, table in enumerate(frames)
     }
+
+
+def _found(session: Session, table: str, paths: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The files at some paths, and their columns.
+
+    CatalogError where a folder has no value, as other writers name the folder of empty text.
+    """
+    reader = session.read.format("binaryFile")
+    try:
+        frame = reader.load(list(paths))
+        # A server looks at the files when it is asked about columns.
+        return frame, frame.columns
+    except Exception:
+        plain = reader.option("recursiveFileLookup", "true").load(list(paths)).select("path")
+        if not any("=/" in path for (path,) in plain.collect()):
+            raise
+    raise CatalogError(
+        f"tables.{table}: a folder of its files has no value behind its =, which Spark cannot read; end its "
+        "name in __HIVE_DEFAULT_PARTITION__, which is NULL, or keep the column in the files."
+    )
 
 
 def _once(table: str, files: list[File]) -> tuple[File, ...]:
