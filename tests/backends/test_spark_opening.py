@@ -83,6 +83,24 @@ def test_integers_of_different_widths_are_one_type_and_undeclared_columns_none_o
     assert rows(Spark(catalog(folder))) == [(1, 30), (2, 2**32 - 1)]
 
 
+def test_a_column_without_values_is_null_whatever_it_is_declared_as(tmp_path: Path) -> None:
+    names = {"n": "integer", "w": "text", "at": "timestamp", "on": "date", "yes": "boolean", "x": "float"}
+    columns = {"user_id": {"type": "integer"}, **{name: {"type": kind} for name, kind in names.items()}}
+    nothing = pa.table({"user_id": [1], **{name: pa.nulls(1) for name in names}})
+    folder = written(tmp_path, a=nothing)
+    engine = Spark(catalog(folder, columns=columns))
+    assert rows(engine) == [(1, *[None] * len(names))]
+    moment, day = pa.array([1], pa.timestamp("us")), pa.array([1], pa.date32())
+    written(folder, b=pa.table({"user_id": [2], "n": [1], "at": moment, "on": day, "x": [0.5]}))
+    with pytest.raises(CatalogError, match="let the owner open them again"):
+        engine.refresh(["t"])
+    none, some = rows(Spark(catalog(folder, columns=columns)))
+    assert none == (1, *[None] * len(names))
+    assert [each is None for each in some] == [False, False, True, False, False, True, False]
+    written(folder, c=pa.table({"user_id": [3], "w": ["x"]}))
+    refused("columns.w: some files hold it as null and some as string", folder, columns=columns)
+
+
 def test_a_file_that_two_paths_lead_to_is_refused(tmp_path: Path) -> None:
     folder = written(tmp_path, a=ONE, b=ONE)
     for second in (folder, folder / "*.parquet", folder / "a.parquet"):
@@ -150,6 +168,7 @@ EVERY = pa.table(
         "l.m": [1.5],
         "n": pa.array([1.5], pa.float16()),
         "o": [True],
+        "p": pa.nulls(1),
     }
 )
 
@@ -167,7 +186,7 @@ def test_footers_say_the_same_whoever_reads_them(
     here = spark_files.footers(session, files, {})
     assert list(here[files[0]].values()) == [
         "timestamp[ms, UTC]", "timestamp[ns]", "bigint", "decimal(20,0)", "decimal(9,2)", "string", "binary",
-        "date", "int64 time", "group", "group", "double", "fixed_len_binary float16", "boolean",
+        "date", "int64 time", "group", "group", "double", "fixed_len_binary float16", "boolean", "null",
     ]  # fmt: skip
     monkeypatch.setattr(spark_files, "_here", lambda file: None)
     assert spark_files.footers(session, files, {}) == here

@@ -59,7 +59,7 @@ def projection(
     here = {fold(each) for each in found}
     for column, facts in declared.columns.items():
         if fold(column) not in here and fold(column) in elsewhere:
-            picked[fold(column)] = exp.cast(exp.null(), SQL_TYPES[_kind(facts.type)])
+            picked[fold(column)] = rewritten(exp.cast(exp.null(), SQL_TYPES[_kind(facts.type)]), dialect)
             continue
         where = f"tables.{table}.columns.{column}"
         there = source_column(column, found, where)

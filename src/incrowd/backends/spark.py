@@ -24,9 +24,11 @@ from incrowd.backends.copies import Copies
 from incrowd.backends.sources import one_url, projection, public_types, source_column, timeout_of
 from incrowd.backends.spark_columns import read
 from incrowd.backends.spark_files import (
+    NULLS,
     File,
     Listing,
     Types,
+    agreed,
     family,
     footers,
     listings,
@@ -67,6 +69,8 @@ class Opened:
     """The types of columns as files store them; folders are text."""
     read: Types
     """Those that are read from files."""
+    empty: frozenset[str]
+    """Columns without any value in any file."""
 
 
 class Spark:
@@ -111,7 +115,9 @@ class Spark:
             types = self._agreed(name, listed)
             if facts:
                 types = self._declared(name, types, facts)
-            return Opened(paths, listed.folders, facts, types, self._wanted(name, types, listed))
+            wanted = self._wanted(name, types, listed)
+            empty = frozenset(each for each in self._asked(name, types) if types[each] == NULLS)
+            return Opened(paths, listed.folders, facts, types, wanted, empty)
 
         return sealed(opened, failed)
 
@@ -149,7 +155,8 @@ class Spark:
         declared = self._session.table(self._quoted(name)).schema.fields
         for field in declared:
             kind = field.dataType.simpleString().partition(" collate ")[0]
-            if family(types.get(field.name, kind)) != family(kind) or "EXISTS_DEFAULT" in field.metadata:
+            stored = types.get(field.name, NULLS)
+            if (stored != NULLS and family(stored) != family(kind)) or "EXISTS_DEFAULT" in field.metadata:
                 raise CatalogError(
                     f"tables.{name}: {self._place(name)} has a column {field.name} of another type than its "
                     "files, or with a default that is not in them; write them anew."
@@ -189,7 +196,7 @@ class Spark:
         spelled = {fold(each): each for each in self._catalog.tables[name].columns}
         for column in sorted(self._asked(name, types | folders)):
             where = f"tables.{name}.columns.{spelled.get(fold(column), column)}"
-            kinds = {each[column] for each in files if column in each}
+            kinds = agreed(each[column] for each in files if column in each)
             if len(kinds) > 1:
                 raise CatalogError(
                     f"{where}: some files hold it as {' and some as '.join(sorted(kinds))}; write them anew, "
@@ -197,6 +204,8 @@ class Spark:
                 )
             if kinds and column in folders:
                 raise CatalogError(f"{where}: it is both in files and the name of folders; rename one.")
+            for kind in kinds:
+                types[column] = kind
             alike = {frozenset(other for other in each if fold(other) == fold(column)) for each in files} - {
                 frozenset()
             }
@@ -212,6 +221,7 @@ class Spark:
         for name, listed in found.items():
             opened, types = self._opened[name], self._agreed(name, listed)
             same = all(types.get(column, kind) == kind for column, kind in opened.read.items())
+            same = same and all(types.get(column, NULLS) == NULLS for column in opened.empty)
             if not same or (listed.files and listed.folders != opened.folders):
                 raise BackendError(_CHANGED)
         return found
@@ -252,7 +262,10 @@ class Spark:
 
     def _declared_columns(self, name: str, view: str) -> exp.Select:
         origin = exp.Table(this=exp.to_identifier(view, quoted=True))
-        return projection(self._catalog, name, origin, self._opened[name].types, read, DIALECT)
+        opened = self._opened[name]
+        types = {column: kind for column, kind in opened.types.items() if column not in opened.empty}
+        empty = {fold(each) for each in opened.empty}
+        return projection(self._catalog, name, origin, types, read, DIALECT, empty)
 
     def _types(self, name: str) -> dict[str, str]:
         """The types of a view's columns."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Types = Mapping[str, str]
 """The types of a file's columns by name, as `engine_type` names them."""
 _LISTED = ("path", "modificationTime", "length", "content")
+NULLS = "null"
+"""The type of a column without any value, which some writers store as integers."""
+_WITH_NULLS = ("bigint", "int", "double")
 _TAIL, _MAGIC = 1 << 16, b"PAR1"
 _DIGITS = 38
 _UNITS = {"MILLIS": "ms", "MICROS": "us", "NANOS": "ns"}
@@ -240,8 +243,8 @@ def engine_type(physical: str, annotation: str) -> str:
     ('decimal(20,0)', 'string')
     >>> engine_type("INT32", "TIME(MILLIS,true)"), engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(38,9)")
     ('int32 time', 'decimal(38,9)')
-    >>> engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(50,30)")
-    'wide decimal(50,30)'
+    >>> engine_type("FIXED_LEN_BYTE_ARRAY", "DECIMAL(50,30)"), engine_type("INT32", "NULL")
+    ('wide decimal(50,30)', 'null')
     """
     word, _, rest = annotation.partition("(")
     physical = "BYTE_ARRAY" if physical == "BINARY" else physical
@@ -258,11 +261,24 @@ def engine_type(physical: str, annotation: str) -> str:
         return f"decimal({rest}" if int(rest.partition(",")[0]) <= _DIGITS else f"wide decimal({rest}"
     if word == "DATE":
         return "date"
+    if word in ("NULL", "UNKNOWN"):
+        return NULLS
     if word in ("STRING", "ENUM", "JSON") and physical == "BYTE_ARRAY":
         return "string"
     if word in ("", "INTEGER") and physical in _PLAIN:
         return _PLAIN[physical]
     return f"{physical.replace('BYTE_ARRAY', 'BINARY')} {word}".strip().lower()
+
+
+def agreed(kinds: Iterable[str]) -> frozenset[str]:
+    """The types that files store a column as, without those that Spark reads as another of them.
+
+    >>> sorted(agreed(["null", "date"])), sorted(agreed(["null"])), sorted(agreed(["null", "string"]))
+    (['date'], ['null'], ['null', 'string'])
+    """
+    found = frozenset(kinds)
+    rest = found - {NULLS}
+    return rest if rest and all(stored_as(each) in _WITH_NULLS for each in rest) else found
 
 
 def stored_as(kind: str) -> str:
