@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -146,3 +147,25 @@ def test_a_copy_is_private_while_it_is_written(tmp_path: Path) -> None:
 
     Copies(tmp_path / "curator.copies").copy(str(made(tmp_path)), "recipe", write)
     assert modes == [0o600]
+
+
+def test_a_folder_that_is_deleted_is_made_anew_and_what_is_no_file_is_replaced(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    copies = Copies(tmp_path / "curator.copies")
+    place = copies.copy(str(source), "recipe", scribe)
+    shutil.rmtree(tmp_path / "curator.copies")
+    assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 2"
+    place.unlink()
+    place.mkdir()
+    (place / "inside").write_text("")
+    assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 3"
+
+
+def test_a_time_of_change_that_is_set_back_hides_nothing(tmp_path: Path) -> None:
+    source, scribe = made(tmp_path), Scribe()
+    copies = Copies(tmp_path / "curator.copies")
+    copies.copy(str(source), "recipe", scribe)
+    seen = source.stat()
+    source.write_text("a\n2\n")
+    os.utime(source, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 2"

@@ -4,6 +4,8 @@ another.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -150,3 +152,31 @@ def test_a_table_that_is_not_there_is_answered_with_those_that_are(tmp_path: Pat
     with pytest.raises(CatalogError, match=r"no table t that can be read; it has s\.w, visits\.") as caught:
         DuckDB(catalog(file, {"id": "integer"}))
     assert caught.value.__context__ is None
+
+
+_WRITER = """
+import duckdb, os, sys
+connection = duckdb.connect(sys.argv[1])
+connection.execute("SET checkpoint_threshold = '1GB'")
+connection.execute(f"INSERT INTO r VALUES ({sys.argv[2]})")
+os._exit(0)
+"""
+"""Ends as a crash would, so that the row stays in the log."""
+
+
+@pytest.mark.parametrize("place", ["r", "v"])
+def test_rows_in_the_log_beside_a_database_are_a_change_of_it(tmp_path: Path, place: str) -> None:
+    file = made(
+        tmp_path / "d.db",
+        "CREATE TABLE r AS SELECT i AS id FROM range(9) AS r(i)",
+        "CREATE VIEW v AS SELECT id FROM r WHERE id >= 0",
+    )
+    facts = catalog(file, {"id": "integer"}, table=place).located(tmp_path / "curator.yaml")
+    held = []
+    for number in (9, 10, 11):
+        with closing(DuckDB(facts)) as engine:
+            held.append((engine.version(["t"]), engine.run("SELECT COUNT(*) AS n FROM t").to_pylist()))
+        subprocess.run([sys.executable, "-c", _WRITER, str(file), str(number)], check=True)
+        assert (tmp_path / "d.db.wal").exists()
+    assert [found for _, found in held] == [[{"n": 9}], [{"n": 10}], [{"n": 11}]]
+    assert len({version for version, _ in held}) == 3

@@ -94,3 +94,9 @@ def test_naming_what_was_left_out_tells_why_it_was(named: dict[str, Any], said: 
     with pytest.raises(CatalogError, match=said):
         catalog_for(TABLES, left_out=left_out, **{"unit": "user_id", "public": ["regions"], **named})
     catalog_for(TABLES, left_out=left_out, unit="row", public=["regions"])
+
+
+@pytest.mark.parametrize("said", ["bounds", "domains", "contribution"])
+def test_what_is_said_of_columns_is_said_by_column(said: str) -> None:
+    with pytest.raises(CatalogError, match=f"{said}: expected a dictionary"):
+        catalog_for({"t": {"id": "int64"}}, unit="id", **{said: 1})  # type: ignore[arg-type]

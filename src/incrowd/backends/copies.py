@@ -30,9 +30,11 @@ _ABANDONED = 86_400.0
 
 
 def identity(path: str | Path) -> str:
-    """What changes when a file's content may have changed."""
+    """What changes when a file's content may have changed, or that of the log that DuckDB keeps beside it."""
     seen = Path(path).stat()
-    return f"{path} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}"
+    log = Path(f"{path}.wal")
+    later = f" {log.stat().st_size} {log.stat().st_mtime_ns}" if log.exists() else ""
+    return f"{path} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}{later}"
 
 
 class Copies:
@@ -49,6 +51,8 @@ class Copies:
     @property
     def folder(self) -> Path:
         """Where the copies are; made when it is first needed."""
+        if self._folder is not None and not self._folder.is_dir():
+            self._folder = None
         if self._folder is None and self._wished is not None:
             self._folder = _private(self._wished)
         if self._folder is None:
@@ -62,7 +66,7 @@ class Copies:
         if self.whole(place):
             return place
         sums = place.with_suffix(".sum")
-        if not (place.exists() and sums.exists() and sums.read_text("ascii") == _checksum(place)):
+        if not (place.is_file() and sums.is_file() and sums.read_text("ascii") == _checksum(place)):
             self._forget(source, recipe)
             made = self.folder / f"{secrets.token_hex(8)}{_HALF_WRITTEN}"
             try:
@@ -101,7 +105,7 @@ class Copies:
         for file in self.folder.iterdir():
             kept = file.stem in needed or file.suffix not in _OURS
             if not (kept or (file.suffix == _HALF_WRITTEN and not _abandoned(file))):
-                file.unlink(missing_ok=True)
+                _remove(file)
 
     def seen(self, source: str, recipe: str) -> bool:
         """Whether a file was noted with this recipe, and has not changed since."""
@@ -131,7 +135,9 @@ class Copies:
         return place
 
     def _place(self, source: str, recipe: str, suffix: str) -> Path:
-        now = digest(identity(Path(source).resolve()))
+        found = Path(source).resolve()
+        # A file's time can be set back, that of its status cannot.
+        now = digest(f"{identity(found)} {found.stat().st_ctime_ns}")
         place = self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
         self._used[self._user].add(place)
         return place
@@ -142,7 +148,7 @@ class Copies:
     def _forget(self, source: str, recipe: str) -> None:
         """Remove what was kept of earlier contents: nothing of a row that was deleted stays behind."""
         for old in self.folder.glob(f"{self._stem(source, recipe)}-*"):
-            old.unlink(missing_ok=True)
+            _remove(old)
 
     def close(self) -> None:
         """Remove a temporary folder."""
@@ -168,6 +174,13 @@ def _written(file: Path, content: str) -> None:
     made.touch(0o600)
     made.write_text(content, "ascii")
     made.replace(file)
+
+
+def _remove(file: Path) -> None:
+    if file.is_dir() and not file.is_symlink():
+        shutil.rmtree(file)
+    else:
+        file.unlink(missing_ok=True)
 
 
 def _abandoned(file: Path) -> bool:

@@ -8,6 +8,7 @@ file is looked at again, and never in the middle of a question that was paid for
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import secrets
 import threading
@@ -59,6 +60,7 @@ class DuckDB:
         self._lock = threading.Lock()
         self._copies = Copies(catalog.copies)
         self._seen: dict[str, tuple[str, ...]] = {}
+        self._attached: dict[str, str] = {}
         self._prover = Prover(
             "duckdb", private=[name for name, table in catalog.tables.items() if table.private]
         )
@@ -81,10 +83,13 @@ class DuckDB:
             try:
                 with self._copies.user(name):
                     self._define(name)
-            except duckdb.Error as error:
+            except (duckdb.Error, pa.ArrowException, OSError) as error:
                 failure = type(error).__name__
             if failure:
-                raise CatalogError(f"tables.{name}: the rows cannot be read ({failure}).")
+                raise CatalogError(
+                    f"tables.{name}: the rows cannot be read ({failure}); see that the files are whole, that "
+                    "no other program writes to them, and that the disk is not full."
+                )
             if self._files_now(name) != now:
                 raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
             self._seen[name] = now
@@ -103,7 +108,9 @@ class DuckDB:
         """What changes when a table's files may have changed; nothing for frames."""
         if self._catalog.source_of(name).kind in ("frame", "url"):
             return ()
-        return tuple(identity(path) for path in self._catalog.files(name))
+        with contextlib.suppress(OSError):
+            return tuple(identity(path) for path in self._catalog.files(name))
+        raise CatalogError(f"tables.{name}: a file is gone while it is looked at; try again.")
 
     def _define(self, name: str) -> None:
         pieces = self._pieces(name)
@@ -157,11 +164,20 @@ class DuckDB:
     def _database_table(self, name: str) -> Piece:
         table = self._catalog.tables[name]
         (path,) = self._catalog.files(name)
-        attached = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
-        self._connection.execute(f"ATTACH IF NOT EXISTS {text(path)} AS {attached} (READ_ONLY)")
+        attached = self._attach(path)
         units = () if table.unit is None else table.unit.columns
         piece, computed = table_piece(self._connection, attached, name, table.table or name, units)
         return self._view(name, path, piece) if computed else replace(piece, files=(path,))
+
+    def _attach(self, path: str) -> str:
+        """The name under which a database is attached as it is now."""
+        name = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
+        before = self._attached.get(path)
+        if before not in (None, name):
+            self._connection.execute(f"DETACH {before}")
+        self._connection.execute(f"ATTACH IF NOT EXISTS {text(path)} AS {name} (READ_ONLY)")
+        self._attached[path] = name
+        return name
 
     def _view(self, name: str, path: str, piece: Piece) -> Piece:
         """The rows of a view, computed once. They may be others each time; and a filter that is pushed into

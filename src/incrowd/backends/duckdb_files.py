@@ -239,7 +239,9 @@ def _csv_copy(
     if failures:
         # Its own words name the rule and no row; the engine's may hold both.
         raise CatalogError(*failures[0].args)
-    raise CatalogError(f"tables.{table}: {Path(file).name} cannot be read.")
+    raise CatalogError(
+        f"tables.{table}: {Path(file).name} cannot be read, or not be copied; see that the disk is not full."
+    )
 
 
 def _kept(batches: Iterator[pa.RecordBatch], failures: list[Exception]) -> Iterator[pa.RecordBatch]:

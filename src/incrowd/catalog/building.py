@@ -46,6 +46,11 @@ def catalog_for(
     >>> c.tables["people"].columns["age"].bounds
     (18, 90)
     """
+    for said, facts in (("bounds", bounds), ("domains", domains), ("contribution", contribution)):
+        if facts is not None and not isinstance(facts, Mapping):
+            raise CatalogError(
+                f"{said}: expected a dictionary by column, as in {said}={{'visits.age': ...}}."
+            )
     declared: dict[str, dict[str, Any]] = {}
     for name, columns in tables.items():
         types = {each: kind if kind in TYPES else column_type(kind) for each, kind in columns.items()}
