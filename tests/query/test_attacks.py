@@ -126,6 +126,20 @@ def test_deep_questions_are_refused_not_crashed() -> None:
         plan_of(sql, "user")
 
 
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT COUNT(*) FROM visits AS v WHERE v.t = '\ud800'", "half a character"),
+        ('SELECT COUNT(*) AS "\udfff" FROM visits AS v', "half a character"),
+        ("SELECT COUNT(*) FROM visits AS v WHERE v.t = 'a\0'", "NUL"),
+        ("SELECT COUNT(*) FROM visits AS v WHERE SUBSTRING(v.t) = 'a'", "too few arguments"),
+    ],
+)
+def test_what_no_engine_is_given_is_refused_in_words(sql: str, said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        plan_of(sql, "user")
+
+
 def test_comments_neither_reach_the_engine_nor_tell_expressions_apart() -> None:
     plain = only_leaf("SELECT city, SUM(x) FROM visits WHERE t = '*/' GROUP BY city", rows=1)
     commented = only_leaf(

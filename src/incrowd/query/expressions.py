@@ -86,7 +86,12 @@ def _total(node: exp.Expr, lookup: Lookup) -> Typed:
             f"{said(node)} is not among the expressions that are safe over private rows; write it with CASE, "
             "arithmetic, text or date functions."
         )
-    return function(node, [total(each, lookup) for each in _arguments(node)])
+    arguments = [total(each, lookup) for each in _arguments(node)]
+    try:
+        return function(node, arguments)
+    except IndexError:
+        pass
+    raise QueryError(f"{said(node)} has too few arguments; write all that the function takes.")
 
 
 def _arguments(node: exp.Expr) -> list[exp.Expr]:

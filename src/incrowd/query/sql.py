@@ -44,7 +44,9 @@ def parse(sql: str) -> Question:
     if not isinstance(sql, str) or not sql.strip():
         raise QueryError("The question is empty; write a SELECT, such as SELECT COUNT(*) FROM people.")
     if "\x00" in sql:
-        raise QueryError("The question holds a NUL character, which no text in a table does; leave it out.")
+        raise QueryError("The question holds a NUL character; leave it out.")
+    if any("\ud800" <= each <= "\udfff" for each in sql):
+        raise QueryError("The question holds half a character (a lone surrogate); leave it out.")
     text, options = _take_clause(sql)
     try:
         statements = [each for each in sqlglot.parse(text, read=DIALECT) if each is not None]
