@@ -42,8 +42,8 @@ from incrowd.mechanisms import (
     SubsampleAndAggregate,
     UnboundedQuantile,
     Variance,
-    relations,
 )
+from incrowd.mechanisms import sensitivity as relations
 from rivals.mechanisms import INSTALLED, diffprivlib, opendp_mean, opendp_quantile
 
 HOUSING = Path(__file__).resolve().parents[2] / "shared" / "data" / "california_housing.csv"

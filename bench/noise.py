@@ -55,8 +55,8 @@ def arrays(draws: int, rounds: int) -> None:
     peer = importlib.util.find_spec("opendp") is not None
     part = max(draws // 20, 1)
     laws = [
-        ("laplace", noise.discrete_laplace, generator.laplace, 10),
-        ("gaussian", noise.discrete_gaussian, generator.normal, 40),
+        ("laplace", noise.laplace_sampler, generator.laplace, 10),
+        ("gaussian", noise.gaussian_sampler, generator.normal, 40),
     ]
     print(f"{draws:,} draws, medians of {rounds} interleaved rounds")
     print(f"{'law':<10}{'scale':>10}{'numpy ms':>10}{'incrowd ms':>12}{'ratio':>8}{'target':>8}", end="")
@@ -79,11 +79,11 @@ def arrays(draws: int, rounds: int) -> None:
 def scalars(rounds: int) -> None:
     """Single draws, in microseconds."""
     samplers: dict[str, Contestant] = {
-        "discrete_laplace(10)": lambda: noise.discrete_laplace(10),
-        "discrete_laplace(1e12)": lambda: noise.discrete_laplace(1e12),
-        "discrete_laplace(1/3)": lambda: noise.discrete_laplace(Fraction(1, 3)),
-        "discrete_gaussian(10)": lambda: noise.discrete_gaussian(10),
-        "discrete_gaussian(1e12)": lambda: noise.discrete_gaussian(1e12),
+        "discrete_laplace(10)": lambda: noise.laplace_sampler(10),
+        "discrete_laplace(1e12)": lambda: noise.laplace_sampler(1e12),
+        "discrete_laplace(1/3)": lambda: noise.laplace_sampler(Fraction(1, 3)),
+        "discrete_gaussian(10)": lambda: noise.gaussian_sampler(10),
+        "discrete_gaussian(1e12)": lambda: noise.gaussian_sampler(1e12),
         "geometric(10)": lambda: noise.geometric(10),
         "bernoulli(0.3)": lambda: noise.bernoulli(0.3),
         "bernoulli_exp(0.3)": lambda: noise.bernoulli_exp(0.3),

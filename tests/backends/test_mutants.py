@@ -8,7 +8,8 @@ import pytest
 from sqlglot import exp
 
 from incrowd.backends import DuckDB, statement
-from incrowd.query import Leaf, per_unit, relations
+from incrowd.query import Leaf, per_unit
+from incrowd.query import ownership as relations
 from incrowd.query.typed import Typed
 from tests.backends.exactness import check_exactness
 from tests.backends.grammar import Asked, Source

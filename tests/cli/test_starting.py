@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from incrowd.catalog import load
-from incrowd.cli.tables import read_tables
+from incrowd.cli.discovery import read_tables
 from incrowd.curator import Curator
 from tests.cli.conftest import Run
 

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from incrowd import Curator
-from incrowd.adversary.audit.intervals import at_least, at_most
+from incrowd.adversary.audit.binomial import at_least, at_most
 from incrowd.backends import DuckDB, statement
 from incrowd.backends.statement import KEY_MASS
-from incrowd.curator import caps, quantiles, releasing
+from incrowd.curator import contribution as caps
+from incrowd.curator import quantiles, releasing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.released import Released
 from incrowd.curator.thresholds import threshold_for

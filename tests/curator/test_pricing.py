@@ -206,7 +206,7 @@ def test_a_plan_bounded_in_l2_cannot_be_priced_without_delta() -> None:
 
 
 def test_sums_are_clamped_to_what_mechanisms_take() -> None:
-    from incrowd.backends.grid import MOST_RELEASED
-    from incrowd.mechanisms.grid import LIMIT
+    from incrowd.backends.measures import MOST_RELEASED
+    from incrowd.mechanisms.additive.grid import LIMIT
 
     assert MOST_RELEASED <= LIMIT

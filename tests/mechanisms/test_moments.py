@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms import Covariance, Mean, PrivateRange, Variance, covariance
-from incrowd.mechanisms.mean import UNIT
-from incrowd.mechanisms.private_range import CODES, RADII, codes_of, questions, value_of, within
-from incrowd.mechanisms.variance import STEPS, scatter
+from incrowd.mechanisms import Covariance, Mean, PrivateRange, Variance
+from incrowd.mechanisms.additive import covariance
+from incrowd.mechanisms.additive.mean import UNIT
+from incrowd.mechanisms.additive.variance import STEPS, scatter
+from incrowd.mechanisms.selection.private_range import CODES, RADII, codes_of, questions, value_of, within
 from incrowd.noise import SeededSource
 
 from .checks import smallest_epsilon

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms import Exponential, Laplace, Mechanism, parameters, relations
+from incrowd.mechanisms import Exponential, Laplace, Mechanism, parameters, sensitivity
 from incrowd.mechanisms.parameters import (
     amount,
     exact,
@@ -79,7 +79,7 @@ def test_many_errors_together_keep_the_confidence(confidence, count):
 def test_whole_types():
     assert is_whole_type(1) and is_whole_type(np.int32(4)) and is_whole_type(Fraction(3))
     assert not is_whole_type(1.0) and not is_whole_type(Fraction(1, 2)) and not is_whole_type(True)
-    assert type(Laplace(epsilon=1, sensitivity=relations.count().l1).release(3)) is int
+    assert type(Laplace(epsilon=1, sensitivity=sensitivity.count().l1).release(3)) is int
 
 
 @pytest.mark.parametrize("given", [{}, {"a": 1, "b": 1, "c": 1}, {"b": 1}, {"a": 1, "c": 2}])

@@ -9,7 +9,7 @@ import pytest
 
 from incrowd.errors import QueryError
 from incrowd.query import parse
-from incrowd.query.relations import World
+from incrowd.query.ownership import World
 from incrowd.query.rules import RULES
 from incrowd.query.sql import DIALECT
 from tests.backends.houses import catalog_of, engine_of, public_fields

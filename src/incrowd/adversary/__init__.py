@@ -5,18 +5,18 @@ returns an `Audit`. The adversary imports anything; nothing imports it, not even
 `incrowd attack` and `incrowd audit` by their entry points.
 """
 
+from incrowd.adversary.attacks.averaging import averaging
+from incrowd.adversary.attacks.bounds import most_hits, most_success
+from incrowd.adversary.attacks.differencing import differencing
+from incrowd.adversary.attacks.floating_point import floating_point
+from incrowd.adversary.attacks.k_anonymity import k_anonymity
+from incrowd.adversary.attacks.linkage import linkage
+from incrowd.adversary.attacks.name_and_shame import name_and_shame
+from incrowd.adversary.attacks.outcome import Attempt, Rate, Report
+from incrowd.adversary.attacks.reconstruction import reconstruct, reconstruction
+from incrowd.adversary.attacks.tracing import tracing
 from incrowd.adversary.audit import Audit, Batch, Command, Endpoint, Failure, Tested, audit, neighbours
-from incrowd.adversary.averaging import averaging
-from incrowd.adversary.bounds import most_hits, most_success
-from incrowd.adversary.differencing import differencing
-from incrowd.adversary.floating_point import floating_point
-from incrowd.adversary.k_anonymity import k_anonymity
-from incrowd.adversary.linkage import linkage
-from incrowd.adversary.name_and_shame import name_and_shame
-from incrowd.adversary.outcome import Attempt, Rate, Report
-from incrowd.adversary.ratings import Ratings, generated_ratings, ratings_of
-from incrowd.adversary.reconstruction import reconstruct, reconstruction
-from incrowd.adversary.tracing import tracing
+from incrowd.adversary.data.ratings import Ratings, generated_ratings, ratings_of
 
 __all__ = [
     "Attempt",

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from incrowd.backends.builder import Builder, Part, Stacked, Statement
-from incrowd.backends.grid import (
+from incrowd.backends.measures import (
     CENSUS_CELLS,
     KEY_MASS,
     capped_sum,

@@ -4,13 +4,13 @@
 names and types of columns. This room knows neither SQL nor noise, and never reads a row.
 """
 
+from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window
 from incrowd.catalog.building import catalog_for
 from incrowd.catalog.catalog import SOLE_ANALYST, Catalog
 from incrowd.catalog.columns import NUMERIC, TYPES, Column, DomainFrom, Scalar, Type
 from incrowd.catalog.engine_types import column_type
 from incrowd.catalog.loading import check, load, parse
-from incrowd.catalog.people import Analyst, Budget, Defaults, Group, Sharing, Window
-from incrowd.catalog.propose import Question, propose, questions
+from incrowd.catalog.propose import OwnersQuestion, propose, questions
 from incrowd.catalog.tables import Source, SourceKind, Table, Unit
 from incrowd.catalog.writing import dump
 
@@ -25,7 +25,7 @@ __all__ = [
     "Defaults",
     "DomainFrom",
     "Group",
-    "Question",
+    "OwnersQuestion",
     "Scalar",
     "Sharing",
     "Source",

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
+from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
 from incrowd.catalog.columns import DomainFrom
 from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest, same_but_for_case
-from incrowd.catalog.people import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
 from incrowd.catalog.tables import Source, Table
 from incrowd.errors import CatalogError, NotPermitted
 

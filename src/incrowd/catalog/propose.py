@@ -33,7 +33,7 @@ _EXAMPLE = {
 
 
 @dataclass(frozen=True)
-class Question:
+class OwnersQuestion:
     """Something that only the owner knows. `key` is where the answer goes in `propose`."""
 
     key: str
@@ -41,7 +41,7 @@ class Question:
     text: str
 
 
-def questions(schema: Mapping[str, Mapping[str, str]]) -> tuple[Question, ...]:
+def questions(schema: Mapping[str, Mapping[str, str]]) -> tuple[OwnersQuestion, ...]:
     """What to ask the owner of these tables: the unit of each, then bounds or a domain for each column.
 
     >>> [each.key for each in questions({"people": {"id": "BIGINT", "sex": "VARCHAR"}})]
@@ -50,17 +50,17 @@ def questions(schema: Mapping[str, Mapping[str, str]]) -> tuple[Question, ...]:
     asked = []
     for table, columns in schema.items():
         text = f"Which column of {table} identifies a person (row if each row is one)?"
-        asked.append(Question(table, "unit", text))
+        asked.append(OwnersQuestion(table, "unit", text))
         for column, engine_type in columns.items():
             kind = _type(engine_type)
             if kind in _BOUNDED:
                 said = (
                     f"Between which values does {table}.{column} lie, as known without looking at the data?"
                 )
-                asked.append(Question(f"{table}.{column}", "bounds", said))
+                asked.append(OwnersQuestion(f"{table}.{column}", "bounds", said))
             elif kind == "text":
                 said = f"Which values may {table}.{column} take, if that is public?"
-                asked.append(Question(f"{table}.{column}", "domain", said))
+                asked.append(OwnersQuestion(f"{table}.{column}", "domain", said))
     return tuple(asked)
 
 

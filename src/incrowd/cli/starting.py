@@ -26,7 +26,7 @@ from incrowd.cli.answers import (
     read_values,
     type_of,
 )
-from incrowd.cli.tables import TableFile, read_tables
+from incrowd.cli.discovery import TableFile, read_tables
 from incrowd.errors import IncrowdError, InvalidInput
 
 T = TypeVar("T")

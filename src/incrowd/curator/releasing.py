@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from incrowd.backends import Backend, Progress, Statement, census_statement, release_statement
 from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
-from incrowd.curator import caps as cap_choice
+from incrowd.curator import contribution as cap_choice
 from incrowd.curator import quantiles
 from incrowd.curator.local import ARROW_TYPES
 from incrowd.curator.pricing import WIDER, Line, Price, key_selection

@@ -4,35 +4,35 @@ This room knows neither tables nor budgets. A mechanism is a frozen value; `rele
 what one release guarantees, `halfwidth` how far off it may be, and `then` post-processes for free.
 """
 
-from incrowd.mechanisms.covariance import Covariance
-from incrowd.mechanisms.exponential import Exponential
-from incrowd.mechanisms.extremes import Maximum, Minimum
-from incrowd.mechanisms.gaussian import Gaussian, textbook_sigma
-from incrowd.mechanisms.grid import INTEGERS, Grid
-from incrowd.mechanisms.histogram import Histogram
-from incrowd.mechanisms.laplace import Laplace
-from incrowd.mechanisms.mean import Mean
+from incrowd.mechanisms.additive.covariance import Covariance
+from incrowd.mechanisms.additive.gaussian import Gaussian, textbook_sigma
+from incrowd.mechanisms.additive.grid import INTEGERS, Grid
+from incrowd.mechanisms.additive.histogram import Histogram
+from incrowd.mechanisms.additive.laplace import Laplace
+from incrowd.mechanisms.additive.mean import Mean
+from incrowd.mechanisms.additive.stable_histogram import StableHistogram
+from incrowd.mechanisms.additive.variance import Variance
 from incrowd.mechanisms.mechanism import Mechanism, Processed
-from incrowd.mechanisms.partition_selection import PartitionSelection
-from incrowd.mechanisms.permute_and_flip import PermuteAndFlip
-from incrowd.mechanisms.private_range import PrivateRange
-from incrowd.mechanisms.propose_test_release import (
+from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
+from incrowd.mechanisms.robust.propose_test_release import (
     DistanceToProperty,
     InterquartileRange,
     Passed,
     ProposeTestRelease,
     StableMode,
 )
-from incrowd.mechanisms.quantile import Quantile
-from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
-from incrowd.mechanisms.relations import Relation, Sensitivity
-from incrowd.mechanisms.report_noisy_max import ReportNoisyMax
-from incrowd.mechanisms.smooth_sensitivity import SmoothSensitivity, order_statistic
-from incrowd.mechanisms.sparse_vector import SparseSession, SparseVector
-from incrowd.mechanisms.stable_histogram import StableHistogram
-from incrowd.mechanisms.subsample_and_aggregate import SubsampleAndAggregate
-from incrowd.mechanisms.unbounded_quantile import UnboundedQuantile
-from incrowd.mechanisms.variance import Variance
+from incrowd.mechanisms.robust.smooth_sensitivity import SmoothSensitivity, order_statistic
+from incrowd.mechanisms.robust.subsample_and_aggregate import SubsampleAndAggregate
+from incrowd.mechanisms.selection.exponential import Exponential
+from incrowd.mechanisms.selection.extremes import Maximum, Minimum
+from incrowd.mechanisms.selection.partition_selection import PartitionSelection
+from incrowd.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from incrowd.mechanisms.selection.private_range import PrivateRange
+from incrowd.mechanisms.selection.quantile import Quantile
+from incrowd.mechanisms.selection.report_noisy_max import ReportNoisyMax
+from incrowd.mechanisms.selection.sparse_vector import SparseSession, SparseVector
+from incrowd.mechanisms.selection.unbounded_quantile import UnboundedQuantile
+from incrowd.mechanisms.sensitivity import Relation, Sensitivity
 
 __all__ = [
     "INTEGERS",

@@ -6,8 +6,8 @@ paths are NumPy with certified error bounds; what they cannot decide, integer ar
 
 from incrowd.noise.bernoulli import bernoulli, bernoulli_exp
 from incrowd.noise.categorical import categorical
-from incrowd.noise.gaussian import discrete_gaussian
-from incrowd.noise.laplace import discrete_laplace, geometric
+from incrowd.noise.gaussian_sampler import discrete_gaussian
+from incrowd.noise.laplace_sampler import discrete_laplace, geometric
 from incrowd.noise.mass import (
     discrete_gaussian_pmf,
     discrete_gaussian_sf,

@@ -4,14 +4,12 @@ This room knows no data. `Guarantee` prices a fixed plan; `Filter` holds a budge
 decides as she goes. A float given anywhere here stands for its shortest decimal (0.1 is one tenth).
 """
 
-from incrowd.privacy.account import Account
 from incrowd.privacy.amounts import UNITS, Real, read
 from incrowd.privacy.amplification import shuffled, without_replacement
 from incrowd.privacy.calibrate import calibrate
 from incrowd.privacy.classical import Row, compare
 from incrowd.privacy.dp_accounting import to_dp_accounting
 from incrowd.privacy.events import Event
-from incrowd.privacy.exact import FiniteMechanism, event_range, name_and_shame
 from incrowd.privacy.filters import (
     Capacity,
     Filter,
@@ -37,6 +35,8 @@ from incrowd.privacy.guarantee import (
     threshold,
     zcdp,
 )
+from incrowd.privacy.running_account import Account
+from incrowd.privacy.tabulated import FiniteMechanism, event_range, name_and_shame
 
 __all__ = [
     "UNITS",

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from incrowd.errors import InvalidInput
-from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, meaning, renyi
+from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, renyi
+from incrowd.privacy import odds as meaning
 from incrowd.privacy.amounts import Real, float_up, units_up
 
 _FEW = 64

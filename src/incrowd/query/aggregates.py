@@ -25,10 +25,10 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import condition, total
+from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
 from incrowd.query.plan import Aggregate, Level, Measure
-from incrowd.query.ranks import cells_of, note_of, ranks_of
-from incrowd.query.relations import Sources
+from incrowd.query.quantile_cells import cells_of, note_of, ranks_of
 from incrowd.query.sql import DIALECT, NAMED
 from incrowd.query.typed import Typed, double, said
 

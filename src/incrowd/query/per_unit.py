@@ -16,8 +16,8 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
+from incrowd.query.ownership import Relation, Sources, carry_units, field_from
 from incrowd.query.plan import MOST_BOUND
-from incrowd.query.relations import Relation, Sources, carry_units, field_from
 from incrowd.query.sql import NAMED
 from incrowd.query.typed import NUMBERS, SQL_TYPES, Field, Lookup, Typed, double, said
 

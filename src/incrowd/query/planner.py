@@ -13,8 +13,8 @@ from sqlglot import exp
 from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
 from incrowd.query.leaves import RELEASED, Cutter
+from incrowd.query.ownership import World
 from incrowd.query.plan import Plan
-from incrowd.query.relations import World
 from incrowd.query.rules import rewrite
 from incrowd.query.sql import NAMED, Question
 from incrowd.query.typed import Field

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd import Curator
-from incrowd.backends import grid
+from incrowd.backends import measures as grid
 from incrowd.errors import BackendError
 
 

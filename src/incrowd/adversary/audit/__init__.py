@@ -7,6 +7,6 @@ deliberately broken mechanisms of `incrowd.adversary.mutants`, over every real o
 from incrowd.adversary.audit.auditor import Audit, Tested, audit
 from incrowd.adversary.audit.neighbours import neighbours
 from incrowd.adversary.audit.outputs import Failure
-from incrowd.adversary.audit.sampling import Batch, Command, Endpoint
+from incrowd.adversary.audit.runs import Batch, Command, Endpoint
 
 __all__ = ["Audit", "Batch", "Command", "Endpoint", "Failure", "Tested", "audit", "neighbours"]

@@ -32,10 +32,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.adversary.audit.events import Event, Objective, learn
-from incrowd.adversary.audit.intervals import at_least, at_most
+from incrowd.adversary.audit.binomial import at_least, at_most
+from incrowd.adversary.audit.distinguishers import Event, Objective, learn
 from incrowd.adversary.audit.outputs import Outputs, read
-from incrowd.adversary.audit.sampling import Progress, Runner, Watched, runner_of
+from incrowd.adversary.audit.runs import Progress, Runner, Watched, runner_of
 from incrowd.errors import InvalidInput
 
 Floats = NDArray[np.float64]

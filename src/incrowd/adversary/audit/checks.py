@@ -17,7 +17,7 @@ from incrowd.adversary.audit.case import Case
 from incrowd.adversary.audit.neighbours import HOSTILE, every_pair, hostile
 from incrowd.adversary.audit.proofs import Law, Proof, exactly
 from incrowd.adversary.audit.replays import replayed
-from incrowd.adversary.audit.sampling import Batch, Single
+from incrowd.adversary.audit.runs import Batch, Single
 from incrowd.mechanisms import Mechanism
 
 DELTA = 0.01

@@ -29,7 +29,7 @@ from incrowd.adversary.audit.case import Case
 from incrowd.adversary.audit.neighbours import HOSTILE
 from incrowd.adversary.audit.proofs import Proof, proven
 from incrowd.adversary.audit.replays import recorded, replayed
-from incrowd.adversary.audit.sampling import Batch
+from incrowd.adversary.audit.runs import Batch
 from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import Curator, releasing
 from incrowd.mechanisms import Gaussian, Laplace

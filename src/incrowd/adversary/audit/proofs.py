@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from incrowd.adversary.audit.intervals import at_least, at_most
+from incrowd.adversary.audit.binomial import at_least, at_most
 from incrowd.adversary.audit.outputs import Failure
 
 Floats = NDArray[np.float64]

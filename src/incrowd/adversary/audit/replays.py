@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from incrowd.adversary.audit.proofs import NEGLIGIBLE, Pairs, Proof, proven
 from incrowd.curator import quantiles
-from incrowd.mechanisms import Gaussian, Laplace, Quantile, SparseVector, ranks
+from incrowd.mechanisms import Gaussian, Laplace, Quantile, SparseVector
+from incrowd.mechanisms.selection import ranks
 from incrowd.noise import discrete_laplace_pmf, discrete_laplace_sf
 from incrowd.privacy import compose, gaussian, pure
 

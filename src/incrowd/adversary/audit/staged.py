@@ -10,7 +10,7 @@ from incrowd.adversary.audit.checks import ADDED, REPLACED
 from incrowd.adversary.audit.neighbours import every_pair
 from incrowd.adversary.audit.proofs import Proof, exactly
 from incrowd.adversary.audit.replays import replayed
-from incrowd.adversary.audit.sampling import Single
+from incrowd.adversary.audit.runs import Single
 from incrowd.mechanisms import Quantile, SmoothSensitivity, SubsampleAndAggregate
 from incrowd.noise import SeededSource
 

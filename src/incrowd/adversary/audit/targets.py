@@ -11,7 +11,7 @@ import numpy as np
 from incrowd.adversary.audit.auditor import audit
 from incrowd.adversary.audit.checks import DELTA, LOW, TALL
 from incrowd.adversary.audit.real import REAL
-from incrowd.adversary.audit.sampling import Batch
+from incrowd.adversary.audit.runs import Batch
 from incrowd.adversary.audit.suite import Kind, run
 from incrowd.mechanisms import Exponential, Gaussian, Laplace, RandomizedResponse
 from incrowd.noise import categorical

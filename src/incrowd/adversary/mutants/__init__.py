@@ -5,7 +5,9 @@ They protect nobody. Real mechanisms are in `incrowd.mechanisms`.
 """
 
 from incrowd.adversary.audit.case import Case
-from incrowd.adversary.mutants import constants, data, drawing, keys, sensitivity, sparse, spending
+from incrowd.adversary.mutants import constants, data, drawing, sparse, spending
+from incrowd.adversary.mutants import wrong_keys as keys
+from incrowd.adversary.mutants import wrong_sensitivity as sensitivity
 
 MUTANTS: tuple[Case, ...] = (
     *sensitivity.MUTANTS,

@@ -19,7 +19,7 @@ from incrowd.adversary.audit.checks import DELTA, REPLACED, SPREADS, TABLES, TIN
 from incrowd.adversary.audit.neighbours import every_pair
 from incrowd.adversary.audit.proofs import exactly
 from incrowd.adversary.audit.replays import replayed
-from incrowd.adversary.audit.sampling import Single
+from incrowd.adversary.audit.runs import Single
 from incrowd.mechanisms import (
     Covariance,
     InterquartileRange,
@@ -28,9 +28,8 @@ from incrowd.mechanisms import (
     SmoothSensitivity,
     StableHistogram,
     StableMode,
-    propose_test_release,
-    smooth_sensitivity,
 )
+from incrowd.mechanisms.robust import propose_test_release, smooth_sensitivity
 
 Floats = NDArray[np.float64]
 REACHED = 0.0323  # twice what noise of scale 1/2 reaches exactly

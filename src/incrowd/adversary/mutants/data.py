@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.adversary.audit.case import Case
-from incrowd.adversary.audit.sampling import Batch, Single
+from incrowd.adversary.audit.runs import Batch, Single
 from incrowd.noise import categorical, discrete_laplace
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.adversary.audit.case import Case
-from incrowd.adversary.audit.sampling import Batch
+from incrowd.adversary.audit.runs import Batch
 from incrowd.noise import discrete_laplace, uniform
 
 Floats = NDArray[np.float64]

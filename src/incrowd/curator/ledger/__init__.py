@@ -5,8 +5,8 @@ answers, `verify` recomputes everything. It knows guarantees and charges, but no
 """
 
 from incrowd.curator.ledger.account import Balance, Ledger, Reservation
-from incrowd.curator.ledger.caps import Cap, Caps
 from incrowd.curator.ledger.chain import Entry, Head
+from incrowd.curator.ledger.limits import Cap, Caps
 from incrowd.curator.ledger.verify import Verification
 
 __all__ = ["Balance", "Cap", "Caps", "Entry", "Head", "Ledger", "Reservation", "Verification"]

@@ -21,9 +21,9 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from incrowd.catalog import Catalog
 from incrowd.curator.ledger import schema
-from incrowd.curator.ledger.amounts import charge_from_json, charge_to_text
-from incrowd.curator.ledger.caps import Cap, Caps
 from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest, seal
+from incrowd.curator.ledger.charges import charge_from_json, charge_to_text
+from incrowd.curator.ledger.limits import Cap, Caps
 from incrowd.curator.ledger.store import Store, connect
 from incrowd.curator.ledger.verify import Verification, verify
 from incrowd.errors import InvalidInput, LedgerError

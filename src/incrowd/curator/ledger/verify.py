@@ -22,8 +22,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from incrowd.curator.ledger import schema
-from incrowd.curator.ledger.amounts import charge_from_text, charge_to_text, covers
 from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest
+from incrowd.curator.ledger.charges import charge_from_text, charge_to_text, covers
 from incrowd.errors import IncrowdError, LedgerError
 from incrowd.privacy import Capacity, Charge, Guarantee, fits
 

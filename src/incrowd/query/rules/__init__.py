@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from incrowd.query.relations import World
+from incrowd.query.ownership import World
 from incrowd.query.rules.inline_ctes import inline_ctes
 from incrowd.query.rules.list_public import list_public
 from incrowd.query.rules.name_columns import name_columns

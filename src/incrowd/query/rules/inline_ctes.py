@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.relations import World
+from incrowd.query.ownership import World
 from incrowd.query.typed import fold
 
 MOST_NODES = 20_000

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.expressions import LISTED
-from incrowd.query.relations import World, select_rows
+from incrowd.query.ownership import World, select_rows
 
 
 def list_public(tree: exp.Query, world: World) -> exp.Query:

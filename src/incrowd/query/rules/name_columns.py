@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from incrowd.query.relations import World
+from incrowd.query.ownership import World
 from incrowd.query.typed import fold
 
 

@@ -10,7 +10,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from incrowd.catalog.declaration import nearest
 from incrowd.errors import QueryError
-from incrowd.query.relations import RESERVED, World
+from incrowd.query.ownership import RESERVED, World
 from incrowd.query.sql import DIALECT, NAMED
 from incrowd.query.typed import SQL_TYPES, fold
 

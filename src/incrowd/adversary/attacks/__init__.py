@@ -1,0 +1,1 @@
+"""Attacks on releases, one per file, with what they share."""

@@ -1,0 +1,1 @@
+"""The tables under attack: real people, generated ratings, two hospitals, k-anonymous releases."""

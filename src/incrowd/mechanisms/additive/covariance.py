@@ -1,0 +1,205 @@
+"""Covariance matrices, all entries under one calibration, with or without bounds given.
+
+Theorem. Let t_i be a record's place in the range of column i, clamped to [-1, 1], and U = 2^20. Release the
+sums over records of the whole numbers U a, U b t_i and U t_i t_j for i <= j with noise of one scale for all
+of them (a = b = 1 with bounds given; a = 1/2, b = 1/4 in ranges that were found, where t_i is around 0 on
+average and its mean matters less). A record more changes them in L1 by at most U (a + b d + d (d + 1) / 2)
+and in L2 by at most U sqrt(a^2 + b^2 d + d (d + 1) / 2): every number is largest in size at |t| = 1, all at
+once. Where records are replaced their number is public and not released; t_i moves by 2, t_i t_j by 2 and
+t_i^2 by 1 at most. Laplace noise for the L1 distance gives epsilon, Gaussian noise for the L2 distance
+(epsilon, delta). The covariance of columns i, j is radius_i radius_j (mean of t_i t_j - mean of t_i times
+mean of t_j), and the matrix is made positive semidefinite by dropping negative eigenvalues, which brings it
+no further from the truth (a projection onto a convex set that holds it): all post-processing.
+
+What one calibration gains: d (d + 1) / 2 entries released one by one share epsilon equally; together, under
+Gaussian noise, each has the noise of its share's square root.
+
+Without bounds `PrivateRange` finds the range of each column first; every record is in every column, so
+their guarantees add.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.additive.gaussian import Gaussian
+from incrowd.mechanisms.additive.grid import INTEGERS
+from incrowd.mechanisms.additive.laplace import Laplace
+from incrowd.mechanisms.additive.mean import HALF
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, exact, float_above, root_above, whole
+from incrowd.mechanisms.records import Floats, read_floats
+from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
+from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee
+
+UNIT = 2**20
+
+
+@dataclass(frozen=True, init=False)
+class Covariance(Mechanism):
+    """Releases the covariance matrix of `columns` numbers per unit.
+
+    Laplace noise for epsilon alone, Gaussian with a delta (less of it from four columns on at epsilon 1 and
+    delta 1e-6). `bounds`
+    lists (low, high) for each column where they are known without looking at the data; otherwise `share` of
+    epsilon finds them.
+
+    >>> from incrowd.noise import SeededSource
+    >>> rows = [(k % 73, (3 * k) % 73) for k in range(7300)]
+    >>> m = Covariance(1.0, 1e-6, columns=2, bounds=[(0, 72), (0, 72)])
+    >>> matrix = m.release(rows, source=SeededSource(1))
+    >>> matrix.shape, bool(430 < matrix[0, 0] < 460)
+    ((2, 2), True)
+    """
+
+    exact_epsilon: Fraction
+    columns: int
+    range: PrivateRange | None
+    bounds: tuple[tuple[float, float], ...] | None
+    noise: Laplace | Gaussian
+    count: int
+    place: int
+    relation: Relation
+
+    def __init__(
+        self,
+        epsilon: Number,
+        delta: Number | None = None,
+        *,
+        columns: int,
+        bounds: Sequence[tuple[Number, Number]] | None = None,
+        relation: Relation = "add-remove",
+        share: Number = Fraction(2, 5),
+    ) -> None:
+        total, d = amount(epsilon, "epsilon"), whole(columns, "columns")
+        part = exact(share, "share")
+        if not 0 < part < 1:
+            raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
+        count, place = (UNIT, UNIT) if bounds is not None else (UNIT // 2, UNIT // 4)
+        l1, l2_squared = sensitivity(d, relation_named(relation), count, place)
+        left = total if bounds is not None else total * (1 - part)
+        noise: Laplace | Gaussian
+        if delta is None:
+            noise = Laplace(left, sensitivity=int(l1))
+        else:
+            noise = Gaussian(left, delta, sensitivity=root_above(l2_squared), grid=INTEGERS)
+        for name, value in (
+            ("exact_epsilon", total),
+            ("columns", d),
+            ("range", PrivateRange(total * part / d, relation) if bounds is None else None),
+            ("bounds", None if bounds is None else _ranges(bounds, d)),
+            ("noise", noise),
+            ("count", count),
+            ("place", place),
+            ("relation", relation),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon, of all entries together."""
+        return float_above(self.exact_epsilon)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one release guarantees, the search for ranges included."""
+        if self.range is None:
+            return self.noise.privacy
+        return self.range.privacy * self.columns + self.noise.privacy
+
+    def release(self, value: Any, source: Source | None = None) -> NDArray[np.float64]:
+        """The covariance matrix of a table of numbers with one row per unit."""
+        table = self._read(value)
+        ranges = self.bounds
+        if ranges is None:
+            assert self.range is not None
+            ranges = tuple(self.range.release(column, source) for column in table.T)
+        noisy = self.noise.release(self.sums(table, ranges), source).astype(np.float64)
+        count = float(max(1, len(table)))
+        if self.relation == "add-remove":
+            count, noisy = max(1.0, noisy[0] / self.count), noisy[1:]
+        means = np.clip(noisy[: self.columns] / self.place / count, -1.0, 1.0)
+        matrix = np.zeros((self.columns, self.columns))
+        matrix[np.triu_indices(self.columns)] = noisy[self.columns :] / UNIT / count
+        matrix = matrix + np.triu(matrix, 1).T - np.outer(means, means)
+        values, vectors = np.linalg.eigh(matrix)
+        matrix = (vectors * np.clip(values, 0.0, None)) @ vectors.T
+        radii = np.array([radius for _, radius in ranges])
+        return np.asarray(matrix * np.outer(radii, radii), dtype=np.float64)
+
+    def sums(self, table: Floats, ranges: Sequence[tuple[float, float]]) -> NDArray[np.int64]:
+        """The whole numbers that are released with noise."""
+        places = np.column_stack([within(table[:, j], *ranges[j]) for j in range(self.columns)])
+        rows, columns = np.triu_indices(self.columns)
+        parts = [
+            np.rint(places * self.place).astype(np.int64).sum(axis=0),
+            np.array(
+                [
+                    np.rint(places[:, i] * places[:, j] * UNIT).astype(np.int64).sum()
+                    for i, j in zip(rows, columns, strict=True)
+                ]
+            ),
+        ]
+        if self.relation == "add-remove":
+            parts.insert(0, np.array([self.count * len(table)]))
+        return np.concatenate(parts).astype(np.int64)
+
+    def halfwidth(self, confidence: Number, records: int) -> float:
+        """The error of an entry over the product of its radii, all entries jointly.
+
+        For so many records, before the matrix is made positive semidefinite. Noise and the rounding of every
+        record (up to half a step in every sum) are counted, clamping is not.
+        """
+        n, d = whole(records, "records"), self.columns
+        numbers = d + d * (d + 1) // 2 + (self.relation == "add-remove")
+        each = int(self.noise.halfwidth(confidence, numbers))
+        off = each / self.count if self.relation == "add-remove" else 0.0
+        if off >= n:
+            return math.inf
+        product = ((each + n * HALF) / UNIT + off) / (n - off)
+        mean = ((each + n * HALF) / self.place + off) / (n - off)
+        return (product + 2 * mean + mean**2) * (1 + 1e-12)
+
+    def _read(self, value: Any) -> Floats:
+        """The rows; one with a gap is left out, or has 0 there where the number of records is public."""
+        complaint = f"This Covariance takes rows of {self.columns} numbers, without gaps."
+        table = read_floats(value, complaint, dimensions=2)
+        if table.size == 0:
+            table = table.reshape(0, self.columns)
+        if table.ndim != 2 or table.shape[1] != self.columns:
+            raise InvalidInput(complaint)
+        gaps = np.isnan(table)
+        return table[~gaps.any(axis=1)] if self.relation == "add-remove" else np.where(gaps, 0.0, table)
+
+
+def sensitivity(columns: int, relation: Relation, count: int, place: int) -> tuple[Fraction, Fraction]:
+    """How far the sums move between neighbours: in L1, and in L2 squared."""
+    pairs = columns * (columns - 1) // 2
+    if relation == "add-remove":
+        moves = [(1, count), (columns, place), (columns + pairs, UNIT)]
+    else:
+        moves = [(columns, 2 * place), (columns, UNIT), (pairs, 2 * UNIT)]
+    return (
+        Fraction(sum(times * move for times, move in moves)),
+        Fraction(sum(times * move**2 for times, move in moves)),
+    )
+
+
+def _ranges(bounds: Sequence[tuple[Number, Number]], columns: int) -> tuple[tuple[float, float], ...]:
+    try:
+        pairs = [(low, high) for low, high in bounds]
+    except (TypeError, ValueError):
+        raise InvalidInput("bounds must list (low, high) for each column.") from None
+    if len(pairs) != columns:
+        raise InvalidInput(f"bounds must list (low, high) for each of the {columns} columns.")
+    return tuple(given_range(low, high) for low, high in pairs)

@@ -1,0 +1,162 @@
+"""The mean, with or without bounds given.
+
+Theorem. Let t be a value's place in its range [centre - radius, centre + radius], clamped to [-1, 1], and U
+= 2^23. Sums of whole numbers over the records are released with discrete Laplace noise, and the mean,
+centre + radius (mean of t), is post-processing.
+
+- With bounds given, round(U (1 + t) / 2) and what it lacks to U: a record more adds U in L1 and no more.
+  Their difference is the sum of U t, their sum the count.
+- In a range that was found t is around 0 on average, and the count hardly matters: round(U t) and U / 8, at
+  most U + U / 8 in L1.
+- Where records are replaced, their number is public: round(U t) alone, which moves by at most 2 U.
+
+Rounding is done to each record before anything is added, in whole numbers, so no sum depends on its order.
+
+Without bounds, `PrivateRange` finds the range first at a share of epsilon; the guarantees add.
+
+Accuracy: `halfwidth` bounds the error of the noise and of rounding: in standard deviation the noise is 2 to
+2.9 radius / (epsilon n) with bounds, 1.6 radius / (0.6 epsilon n) without, 2.9 radius / (epsilon n) where
+records are replaced. Rounding moves a record by up to radius / U (half of that where U t is rounded), and so
+the mean: all records may be rounded the same way. A range that was found leaves out about
+`PrivateRange.beyond` records, each of which may lose its excess over the range: for heavy tails give bounds.
+
+Let S be the sum of t, m = S / n, and let the noisy sum and count be S + z + r and n + c, where r is due to
+rounding. The noisy mean is off by (z + r - m c) / (n + c). With bounds given, z = (x - y) / U and c = (x +
+y) / U for the noise x, y of the two sums, so |z - m c| = |x (1 - m) - y (1 + m)| / U is at most 2 / U times
+the larger of |x|, |y|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.additive.laplace import Laplace
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, exact, float_above, positive, whole
+from incrowd.mechanisms.records import Floats, read_column
+from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
+from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee
+
+UNIT = 2**23
+COUNT = UNIT // 8
+HALF = 0.5 + 2.0**-20  # how far rounding moves a number of steps, with the errors of the floats before it
+
+
+@dataclass(frozen=True, init=False)
+class Mean(Mechanism):
+    """Releases the mean of numbers, one per unit.
+
+    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
+    finds a range. Under the relation "replace" the number of records is public.
+
+    >>> from incrowd.noise import SeededSource
+    >>> ages = list(range(18, 91)) * 100
+    >>> round(Mean(epsilon=1.0).release(ages, source=SeededSource(2)))
+    54
+    >>> round(Mean(epsilon=1.0, low=0, high=120).release(ages, source=SeededSource(2)))
+    54
+    """
+
+    exact_epsilon: Fraction
+    range: PrivateRange | None
+    bounds: tuple[float, float] | None
+    noise: Laplace
+    relation: Relation
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        low: Number | None = None,
+        high: Number | None = None,
+        relation: Relation = "add-remove",
+        share: Number = Fraction(2, 5),
+    ) -> None:
+        total = amount(epsilon, "epsilon")
+        found, bounds, left = budgeted_range("Mean", total, low, high, relation_named(relation), share)
+        reach = 2 * UNIT
+        if relation == "add-remove":
+            reach = UNIT if bounds else UNIT + COUNT
+        for name, value in (
+            ("exact_epsilon", total),
+            ("range", found),
+            ("bounds", bounds),
+            ("noise", Laplace(left, sensitivity=reach)),
+            ("relation", relation),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon."""
+        return float_above(self.exact_epsilon)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one release guarantees, the search for a range included."""
+        return self.noise.privacy if self.range is None else self.range.privacy + self.noise.privacy
+
+    def release(self, value: Any, source: Source | None = None) -> float:
+        """The mean of a list of numbers."""
+        numbers = read_column(value, "Mean", self.relation != "add-remove")
+        centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
+        noisy: list[int] = self.noise.release(self.sums(numbers, centre, radius), source).tolist()
+        total, count = noisy[0] / UNIT, float(max(1, numbers.size))
+        if self.relation == "add-remove" and self.bounds:
+            total, count = (noisy[0] - noisy[1]) / UNIT, max(1.0, (noisy[0] + noisy[1]) / UNIT)
+        elif self.relation == "add-remove":
+            count = max(1.0, noisy[1] / COUNT)
+        return centre + radius * min(1.0, max(-1.0, total / count))
+
+    def sums(self, numbers: Floats, centre: float, radius: float) -> list[int]:
+        """The whole numbers that are released with noise."""
+        places = within(numbers, centre, radius)
+        if self.relation == "add-remove" and self.bounds:
+            upper = int(np.rint((1 + places) / 2 * UNIT).astype(np.int64).sum())
+            return [upper, UNIT * numbers.size - upper]
+        total = int(np.rint(places * UNIT).astype(np.int64).sum())
+        return [total, COUNT * numbers.size] if self.relation == "add-remove" else [total]
+
+    def halfwidth(self, confidence: Number, records: int, radius: Number | None = None) -> float:
+        """The error with this confidence, for so many records in a range of this radius.
+
+        Noise and the rounding of every record are counted, clamping is not. With bounds given the radius is
+        known, and the float rounding of the answer is counted too.
+        """
+        n = whole(records, "records")
+        wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
+        centre = self.bounds[0] if self.bounds else 0.0
+        last = (abs(centre) + wide) * 2.0**-50
+        if self.relation != "add-remove":
+            each = int(self.noise.halfwidth(confidence))
+            return wide * (each / n + HALF) / UNIT * (1 + 1e-12) + last
+        each = int(self.noise.halfwidth(confidence, 2))
+        # How far the sum less its share in the count's error may be off by noise, the count, and a record.
+        moved, count, rounded = 2 * each / UNIT, 2 * each / UNIT, 2 * HALF / UNIT
+        if self.range:
+            moved, count, rounded = each / UNIT + each / COUNT, each / COUNT, HALF / UNIT
+        if count >= n:
+            return math.inf
+        return wide * (moved + n * rounded) / (n - count) * (1 + 1e-12) + last
+
+
+def budgeted_range(
+    owner: str, total: Fraction, low: Number | None, high: Number | None, relation: Relation, share: Number
+) -> tuple[PrivateRange | None, tuple[float, float] | None, Fraction]:
+    """The search for a range or the one that was given, and the epsilon that is left for the statistic."""
+    part = exact(share, "share")
+    if not 0 < part < 1:
+        raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
+    if low is None and high is None:
+        return PrivateRange(total * part, relation), None, total * (1 - part)
+    if low is None or high is None:
+        raise InvalidInput(f"{owner} takes both low= and high=, or neither.")
+    return None, given_range(low, high), total

@@ -1,0 +1,1 @@
+"""Mechanisms whose error follows the data at hand rather than the worst case."""

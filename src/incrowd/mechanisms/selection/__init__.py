@@ -1,0 +1,1 @@
+"""Choosing a candidate: by utility, by rank, by threshold."""

@@ -1,0 +1,116 @@
+"""Minimum and maximum, and what to ask instead.
+
+There is no good private maximum. One person can set it, and a guarantee says that one person hardly
+matters: any epsilon-private answer that follows the largest value when it is there keeps a probability of
+at least e^(-epsilon) of being just as large when it is not, so nothing can be close to every true maximum.
+What can be had is the value that only a few records exceed. `Maximum` releases that: the point with
+`beyond` records above it, found by the exponential mechanism over ranks. By default `beyond` is as small as
+keeps the answer within the data with 95% confidence, 2 ln(20 * points) / epsilon; fewer lets the noise
+wander towards the upper bound.
+
+Theorem. With the target rank max(0, n - beyond) for the maximum or min(n, beyond) for the minimum, adding a
+record raises both a rank and the target by 0 or 1, so their difference moves by at most 1; replacing one
+keeps the target and moves ranks by at most 1. D = 1 in the exponential mechanism: rate epsilon / 2,
+epsilon-bounded-range.
+
+Advice: to know how far values go, ask for a high quantile (0.99), or for the least power of two that all
+but a few stay below; to clamp a sum, choose the bound that loses little, not one that loses nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.additive.grid import Grid
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
+from incrowd.mechanisms.selection import ranks
+from incrowd.mechanisms.selection.quantile import Interval, interval
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee, bounded_range
+
+
+@dataclass(frozen=True, init=False)
+class Maximum(Mechanism):
+    """Releases a value that about `beyond` records exceed, between `low` and `high`.
+
+    >>> m = Maximum(epsilon=1.0, low=0, high=120)
+    >>> m.beyond
+    16
+    """
+
+    exact_epsilon: Fraction
+    interval: Interval
+    beyond: int
+    name: ClassVar[str] = "Maximum"
+
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        low: Number,
+        high: Number,
+        beyond: int | None = None,
+        grid: Number | Grid | None = None,
+    ) -> None:
+        object.__setattr__(self, "exact_epsilon", amount(epsilon, "epsilon"))
+        object.__setattr__(self, "interval", interval(low, high, grid))
+        if beyond is None:
+            beyond = math.ceil(math.log(20 * self.interval.points) / float(self.rate))
+        object.__setattr__(self, "beyond", whole(beyond, "beyond", least=0))
+
+    @property
+    def epsilon(self) -> float:
+        """The claimed epsilon."""
+        return float_above(self.exact_epsilon)
+
+    @property
+    def rate(self) -> Fraction:
+        """The weight of one rank."""
+        return self.exact_epsilon / 2
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What one release guarantees, whether records are added, removed or replaced."""
+        return bounded_range(self.exact_epsilon)
+
+    def target(self, n: int) -> Fraction:
+        """The rank wanted among n records."""
+        return Fraction(max(0, n - self.beyond))
+
+    def release(self, value: Any, source: Source | None = None) -> Any:
+        """The released value for a list of numbers, one per unit."""
+        steps = np.sort(self.interval.steps(value, self.name, public=False))
+        point = ranks.draw(
+            steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high, source=source
+        )
+        return self.interval.value(point)
+
+    def probabilities(self, values: Any) -> NDArray[np.float64]:
+        """The probability of every lattice point from low to high, on a small lattice."""
+        if self.interval.points > 10**7:
+            raise InvalidInput("probabilities are listed for at most 10 million grid points.")
+        steps = self.interval.steps(values, self.name, public=False)
+        return ranks.masses(steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high)
+
+    def halfwidth(self, confidence: Number) -> float:
+        """How many ranks the released value may be off, with this confidence."""
+        failure = 1 - confidence_level(confidence)
+        return math.log(self.interval.points / failure) / float(self.rate) * (1 + 1e-12)
+
+
+class Minimum(Maximum):
+    """Releases a value that about `beyond` records lie below, between `low` and `high`."""
+
+    name: ClassVar[str] = "Minimum"
+
+    def target(self, n: int) -> Fraction:
+        """The rank wanted among n records."""
+        return Fraction(min(n, self.beyond))

@@ -1,0 +1,123 @@
+"""A quantile without an upper bound: double the interval until it holds enough of the data, then look inside.
+
+Theorem (after Durfee 2023). Stage one asks a sparse vector, for i = 0, 1, 2, ..., whether the share of
+records below low + unit 2^i reaches c, a share above q: question b * (records below) - a * n with c = a /
+b, which one more record moves by b - a or by -a, and a replaced one by b at most. The first hit ends it, at
+e1 in all, however many doublings it took (after `doublings` of them the last one is taken, which needs no
+answer). Stage two is `Quantile` on [low, low + unit 2^i] at e2; its interval is an earlier answer, so the
+guarantees add.
+
+Conditions: low and unit do not depend on the data. Values below low are clamped to it. Accuracy: the bound
+found is at most twice too wide, up to the sparse vector's error in ranks, and a quantile's error grows only
+with the logarithm of the interval's length.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.mechanisms.additive.grid import LEAST_EXPONENT, LIMIT, at_exponent
+from incrowd.mechanisms.mechanism import Mechanism
+from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, log2_floor, positive, whole
+from incrowd.mechanisms.records import read_records
+from incrowd.mechanisms.selection.quantile import FINEST, Quantile
+from incrowd.mechanisms.selection.sparse_vector import SparseVector
+from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.noise import Source
+from incrowd.privacy import Guarantee
+
+
+@dataclass(frozen=True)
+class UnboundedQuantile(Mechanism):
+    """Releases a quantile of values that are only known to be at least `low`.
+
+    `unit` is the width of the first interval tried; `share` of epsilon pays for finding the upper bound.
+    Whole low and unit release integers, others reals.
+
+    >>> from incrowd.noise import SeededSource
+    >>> incomes = [1000 * k for k in range(2000)]
+    >>> value = UnboundedQuantile(epsilon=2.0, low=0).release(incomes, source=SeededSource(5))
+    >>> 900_000 < value < 1_100_000
+    True
+    """
+
+    epsilon: Number
+    q: Number = Fraction(1, 2)
+    low: Number = 0
+    unit: Number = 1
+    relation: Relation = "add-remove"
+    share: Number = Fraction(1, 3)
+    doublings: int = 50
+
+    def __post_init__(self) -> None:
+        if not 1 <= whole(self.doublings, "doublings") <= 50:
+            raise InvalidInput(f"doublings must be at most 50, not {self.doublings}.")
+        if not 0 < exact(self.share, "share") < 1:
+            raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
+        positive(self.unit, "unit")
+        # Every interval between these two can be had if both can: none is refused when the data lead there.
+        _ = self.search, self.within(0), self.within(self.doublings)
+
+    @property
+    def target(self) -> Fraction:
+        """The share that the interval must hold: half-way from q to 1, with a small denominator."""
+        return ((1 + self.within(0).shares[0]) / 2).limit_denominator(1000)
+
+    @property
+    def search(self) -> SparseVector:
+        """The sparse vector of stage one."""
+        target = self.target
+        reach = max(target.numerator, target.denominator - target.numerator)
+        if relation_named(self.relation) != "add-remove":
+            reach = target.denominator
+        budget = amount(self.epsilon, "epsilon") * exact(self.share, "share")
+        return SparseVector(budget, 0, hits=1, sensitivity=reach)
+
+    def within(self, doublings: int) -> Quantile:
+        """The quantile of stage two on the interval after so many doublings."""
+        budget = amount(self.epsilon, "epsilon") * (1 - exact(self.share, "share"))
+        low, width = exact(self.low, "low"), exact(self.unit, "unit") * 2**doublings
+        ends: tuple[Number, Number] = (low, low + width)
+        if is_whole_type(self.low) and is_whole_type(self.unit):
+            ends = (int(low), int(low + width))
+        # Reals get a grid whatever the bounds, so that a whole bound does not turn them into integers.
+        grid = None if isinstance(ends[0], int) else at_exponent(_exponent(low, width))
+        return Quantile(budget, self.q, low=ends[0], high=ends[1], relation=self.relation, grid=grid)
+
+    @property
+    def privacy(self) -> Guarantee:
+        """What both stages guarantee together."""
+        return self.search.privacy + self.within(0).privacy
+
+    def release(self, value: Any, source: Source | None = None) -> Any:
+        """The quantile of a list of numbers, one per unit."""
+        questions = self.questions(value)  # a column that holds no numbers is refused here
+        answers = self.search.release(questions, source)
+        found = len(answers) - 1 if answers[-1] else self.doublings
+        return self.within(found).release(value, source)
+
+    def questions(self, values: Any) -> list[int]:
+        """b * (records below low + unit 2^i) - a * n for each i."""
+        target = self.target
+        array = np.sort(read_records(values, "UnboundedQuantile", self.relation != "add-remove"))
+        low, unit = exact(self.low, "low"), exact(self.unit, "unit")
+        edges = [low + unit * 2**i for i in range(self.doublings)]
+        # A Python number and a fraction compare exactly, so that a record lies below an edge by itself alone.
+        items = array.tolist()
+        below = [bisect_left(items, edge) for edge in edges]
+        return [target.denominator * count - target.numerator * array.size for count in below]
+
+
+def _exponent(low: Fraction, width: Fraction) -> int:
+    """The grid of some 2^31 points in the interval; below a width of 1 as fine as low, and floats, allow."""
+    fine = log2_floor(width) + 1 - FINEST
+    if width >= 1:
+        return fine
+    end = max(abs(low), abs(low + width))
+    return min(1 - FINEST, max(fine, log2_floor(end) + 2 - log2_floor(Fraction(LIMIT)), LEAST_EXPONENT))

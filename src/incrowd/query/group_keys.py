@@ -1,0 +1,183 @@
+"""Group keys: public ones with the SQL that lists them, private ones without.
+
+A key is public if its values can be listed without looking at private rows: from the query's own text (CASE
+with constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or
+by counting through narrow bounds. The list is then every value of the expression over the product of those
+domains. The SQL that lists them is built as a tree, never from text: names in it are the analyst's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.casts import as_whole
+from incrowd.query.combining import as_float, in_calendar
+from incrowd.query.expressions import total
+from incrowd.query.ownership import Relation, Sources
+from incrowd.query.plan import Key
+from incrowd.query.sql import DIALECT
+from incrowd.query.typed import (
+    ENUMERABLE,
+    SQL_TYPES,
+    TIMES,
+    Field,
+    Typed,
+    enumerated,
+    literal,
+    lookup_in,
+    said,
+)
+
+Columns = Mapping[tuple[str, str], Field]
+
+
+def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
+    """The sources with what WHERE says about their columns: x IN (...) and x = ... list the values there are.
+
+    Only what every row must satisfy counts: conditions joined by AND.
+    """
+    items: dict[str, Relation] = dict(below.items)
+    todo = [] if where is None else [where]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, exp.And):
+            todo += [node.this, node.expression]
+        elif isinstance(node, exp.Paren):
+            todo.append(node.this)
+        elif isinstance(node, exp.In | exp.EQ) and isinstance(node.this, exp.Column):
+            column = node.this
+            listed = node.expressions if isinstance(node, exp.In) else [node.expression]
+            field = items[column.table].fields[column.name]
+            values = _constants(listed, field, below)
+            if not values:
+                continue
+            kept = values if field.values is None else tuple(each for each in values if each in field.values)
+            known = replace(field, values=kept, nullable=False, domain=None)
+            relation = items[column.table]
+            items[column.table] = replace(relation, fields={**relation.fields, column.name: known})
+    return replace(below, items=items)
+
+
+def _constants(nodes: Sequence[exp.Expr], field: Field, below: Sources) -> tuple[Any, ...]:
+    """The values of constants of the field's kind; none if one of them is anything else."""
+    wanted = {"integer": int, "text": str}.get(field.kind)
+    if wanted is None:
+        return ()
+    found = []
+    for node in nodes:
+        if node.find(exp.Column, exp.Query):
+            return ()
+        typed = total(node, below.lookup)
+        if typed.nullable or typed.values is None or len(typed.values) != 1:
+            return ()
+        value = typed.values[0]
+        if type(value) is not wanted:
+            return ()
+        found.append(value)
+    return tuple(dict.fromkeys(found))
+
+
+def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
+    """The key of one GROUP BY expression."""
+    typed = total(node, below.lookup)
+    label = node.name if isinstance(node, exp.Column) else said(node)
+    if isinstance(node, exp.Column) and below.field(node).unit == "column":
+        raise QueryError(
+            f"Grouping by {label} would single out each protected unit; group by something that many of "
+            "them share, "
+            f"or count them with COUNT(DISTINCT {label})."
+        )
+    if typed.kind == "null":
+        raise QueryError("GROUP BY NULL makes no groups; leave it out.")
+    columns = {(each.table, each.name): below.field(each) for each in _own_columns(node)}
+    if isinstance(node, exp.Column) and typed.values is not None:
+        listed = (*typed.values, None) if typed.nullable else tuple(typed.values)
+        return Key(f"k{index}", _as_key(typed), typed.kind, None, label, listed)
+    domain = _domain(node, typed, columns)
+    return Key(f"k{index}", _as_key(typed), typed.kind, domain, label)
+
+
+def _own_columns(node: exp.Expr) -> list[exp.Column]:
+    """The columns of an expression, not those of public sub-queries inside it."""
+    others = {id(column) for query in node.find_all(exp.Select) for column in query.find_all(exp.Column)}
+    return [each for each in node.find_all(exp.Column) if id(each) not in others]
+
+
+def _as_key(typed: Typed) -> exp.Expr:
+    """A key in its kind's own type: whole numbers as such (they are computed in float64), one zero of two."""
+    if typed.kind == "integer":
+        return as_whole(typed)
+    if typed.kind == "float":
+        return exp.Add(this=as_float(typed, "GROUP BY").sql, expression=literal(0.0))
+    if typed.kind in TIMES:
+        return in_calendar(typed).sql
+    return typed.sql
+
+
+def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
+    size = _size(columns)
+    many = size is None or size > ENUMERABLE
+    if not isinstance(node, exp.Column) and typed.values is not None and (not columns or many):
+        return _values(typed.values, typed.nullable, typed.kind).sql(DIALECT)
+    if many:
+        return None
+    scope: dict[str, dict[str, Field]] = {}
+    listed = exp.Select()
+    for place, field in enumerate(columns.values()):
+        domain = exp.Subquery(this=_column_values(field), alias=_alias(f"d{place}"))
+        listed = listed.from_(domain) if place == 0 else listed.join(domain, join_type="cross")
+        scope.setdefault(f"d{place}", {})["v"] = field
+    places = {key: exp.column("v", table=f"d{place}", quoted=True) for place, key in enumerate(columns)}
+
+    def placed(part: exp.Expr) -> exp.Expr:
+        return places.get((part.table, part.name), part) if isinstance(part, exp.Column) else part
+
+    again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
+    cast = exp.cast(again, SQL_TYPES[typed.kind])
+    return listed.select(exp.alias_(cast, "v")).distinct().sql(DIALECT)
+
+
+def _alias(name: str) -> exp.TableAlias:
+    return exp.TableAlias(this=exp.to_identifier(name, quoted=True))
+
+
+def _size(columns: Columns) -> int | None:
+    """How many combinations of values the columns have; None where one of them cannot be listed."""
+    size = 1
+    for field in columns.values():
+        values = enumerated(field)
+        if values is None and field.domain is None:
+            return None
+        size *= len(values or ()) + 1
+    return size
+
+
+def _column_values(field: Field) -> exp.Query:
+    """The public values of a column, under the name v."""
+    if field.domain is None:
+        return _values(enumerated(field) or (), field.nullable, field.kind)
+    table, _, column = field.domain.partition(".")
+    looked_up = exp.column(column, quoted=True)
+    cast = exp.cast(looked_up, SQL_TYPES[field.kind])
+    there = exp.Not(this=exp.Is(this=looked_up.copy(), expression=exp.null()))
+    scan = exp.Table(this=exp.to_identifier(table, quoted=True))
+    listed = exp.select(exp.alias_(cast, "v")).from_(scan).where(there).distinct()
+    if not field.nullable:
+        return listed
+    return exp.union(listed, _values((None,), False, field.kind), distinct=False)
+
+
+def _values(values: Sequence[Any], nullable: bool, kind: str) -> exp.Query:
+    """A list of constants as a table of one column, v."""
+    listed: list[Any] = [*values, *([None] if nullable else [])]
+    rows = [exp.Tuple(expressions=[exp.cast(literal(each), SQL_TYPES[kind])]) for each in listed]
+    if not rows:
+        nothing = exp.alias_(exp.cast(exp.null(), SQL_TYPES[kind]), "v")
+        return exp.select(nothing).where(exp.false())
+    alias = exp.TableAlias(this=exp.to_identifier("listed"), columns=[exp.to_identifier("v")])
+    return exp.select("v").from_(exp.Values(expressions=rows, alias=alias))
