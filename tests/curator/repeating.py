@@ -6,20 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from incrowd import Curator
-from incrowd.curator import releasing
 from incrowd.curator.answer import Answer
+from incrowd.curator.request import Request
 
 
 def answers(curator: Curator, question: str, times: int, **asked: Any) -> Iterator[Answer]:
     """`times` independent answers to one question on unchanged data (the census of caps is drawn once)."""
-    plan = curator.bound(
-        curator.parse(question),
-        asked.pop("contribution", None),
-        asked.pop("groups", None),
-        asked.get("delta"),
-    )
-    price = curator.price(plan, **asked)
-    keys = [releasing.public_keys(leaf, curator._backend) for leaf in plan.leaves]
-    exact = curator.execute(plan, price, keys)
+    prepared = curator.prepare(Request(question, **asked))
+    price = curator.price_of(prepared)
+    exact = curator.execute(prepared, curator.choose_caps(prepared, price))
     for _ in range(times):
-        yield Answer(plan, curator.noise(exact, price), price)
+        yield Answer(prepared.plan, curator.noise(exact, price), price)

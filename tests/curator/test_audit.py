@@ -26,9 +26,10 @@ from incrowd.adversary.audit.binomial import at_least, at_most
 from incrowd.backends import DuckDB, statement
 from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import contribution as caps
-from incrowd.curator import quantiles, releasing
+from incrowd.curator import preparing, quantiles, releasing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.released import Released
+from incrowd.curator.request import Request
 from incrowd.curator.thresholds import threshold_for
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
 from incrowd.noise import categorical
@@ -122,9 +123,9 @@ def sides(values: NDArray[Any], size: int) -> tuple[NDArray[Any], NDArray[Any]]:
     return blocks[1::2], blocks[::2]
 
 
-def exact_of(curator: Curator, plan: Plan, price: Price) -> releasing.Exact:
-    keys = [releasing.public_keys(leaf, curator._backend) for leaf in plan.leaves]
-    (exact,) = curator.execute(plan, price, keys)
+def exact_of(curator: Curator, question: str, **asked: Any) -> releasing.Exact:
+    prepared = curator.prepare(Request(question, **asked))
+    (exact,) = curator.execute(prepared, curator.choose_caps(prepared, curator.price_of(prepared)))
     return exact
 
 
@@ -156,7 +157,7 @@ def audited(house: House, times: int, score: Callable[..., Scores] = scored_sums
     with house.curator() as curator:
         exact: releasing.Exact | None = None
         for answer in answers(curator, house.question, times, **asked):
-            exact = exact or exact_of(curator, answer.plan, answer.price)
+            exact = exact or exact_of(curator, house.question, **asked)
             found.append(score(exact, answer.released[0], house.size))
         price = answer.price
     return (np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])), price
@@ -254,7 +255,7 @@ def narrowed(self: Line, measure: Measure, distance: int) -> Laplace | Gaussian:
 
 
 mechanism = Line.mechanism
-bound_plan = Curator.bound
+bound_plan = preparing.bound
 
 
 def test_half_the_noise_is_caught_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,11 +296,11 @@ def test_a_cap_that_is_ignored_is_caught(name: str, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["sum of a replaced unit", "a unit that moves to another group"])
 def test_a_distance_that_is_ignored_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def near(self: Curator, *given: Any, **more: Any) -> Plan:
-        plan = bound_plan(self, *given, **more)
+    def near(*given: Any) -> Plan:
+        plan = bound_plan(*given)
         return replace(plan, leaves=tuple(replace(leaf, distance=1) for leaf in plan.leaves))
 
-    monkeypatch.setattr(Curator, "bound", near)
+    monkeypatch.setattr(preparing, "bound", near)
     assert lower_bound(audited(HOUSES[name], TIMES)[0]) > 1
 
 

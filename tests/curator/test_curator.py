@@ -21,6 +21,7 @@ from incrowd import (
     NotPermitted,
     QueryError,
 )
+from incrowd.curator.paying import Payment
 
 rng = np.random.default_rng(7)
 N = 3_000
@@ -231,13 +232,13 @@ def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(
         "budget: {epsilon: 2, delta: 1.0e-6}\n"
     )
     with Curator.open(tmp_path / "curator.yaml") as curator:
-        reserve = curator.reserve
+        reserve = Payment.reserve
 
-        def damaged(*arguments: Any) -> Any:
+        def damaged(*arguments: Any) -> Payment:
             file.write_bytes(file.read_bytes()[:2_000])
             return reserve(*arguments)
 
-        monkeypatch.setattr(curator, "reserve", damaged)
+        monkeypatch.setattr(Payment, "reserve", damaged)
         with pytest.raises(BackendError) as caught:
             curator.ask("SELECT COUNT(*) FROM people", epsilon=0.5)
         assert caught.value.__cause__ is None and caught.value.__context__ is None

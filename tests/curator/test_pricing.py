@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd import Curator, InvalidInput, NotPermitted, QueryError
+from incrowd.curator import pricing
 from incrowd.curator.pricing import Price
+from incrowd.curator.request import Request
 
 PEOPLE = pa.table(
     {"id": [1, 1, 2, 3], "age": [20, 30, 40, 50], "town": ["a", "b", "a", "c"], "pay": [1.0, 2.5, 3.0, 9.0]}
@@ -58,7 +60,7 @@ def test_laplace_shares_add_up_to_epsilon_exactly() -> None:
 
 
 def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[object, object]]:
-    plan = made.bound(made.parse(question))
+    plan = made.prepare(Request(question)).plan
     found = []
     for line in price.lines:
         if line.kind == "sum":
@@ -198,11 +200,11 @@ def test_the_least_epsilon_that_is_priced_can_be_drawn(question: str) -> None:
 
 def test_a_plan_bounded_in_l2_cannot_be_priced_without_delta() -> None:
     made = curator()
-    question = made.parse("SELECT pay > 2 AS rich, COUNT(DISTINCT id) FROM people GROUP BY rich")
-    plan = made.bound(question, groups=100, delta=1e-6)
+    sql = "SELECT pay > 2 AS rich, COUNT(DISTINCT id) FROM people GROUP BY rich"
+    plan = made.prepare(Request(sql, groups=100, delta=1e-6)).plan
     assert plan.leaves[0].norm == 2
     with pytest.raises(InvalidInput, match="bound it again"):
-        made.price(plan, epsilon=1.0, delta=0.0)
+        pricing.price(plan, 1.0, 0.0)
 
 
 def test_sums_are_clamped_to_what_mechanisms_take() -> None:

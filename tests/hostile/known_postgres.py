@@ -262,8 +262,9 @@ def settings(database: Database, folder: Path) -> None:
 
 def _exact(curator: Curator, sql: str) -> object:
     from incrowd.backends import release_statement
+    from incrowd.curator.request import Request
 
-    plan = curator.bound(curator.parse(sql), 1, 1)
+    plan = curator.prepare(Request(sql, contribution=1, groups=1)).plan
     return [numbers(curator._backend, release_statement(leaf))[0].values for leaf in plan.leaves]
 
 

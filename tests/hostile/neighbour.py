@@ -20,7 +20,8 @@ import pyarrow as pa
 from incrowd import Curator, IncrowdError
 from incrowd.backends import Backend, Statement, census_statement, release_statement
 from incrowd.backends.statement import KEY_MASS, weight_cap
-from incrowd.curator import releasing
+from incrowd.curator import preparing
+from incrowd.curator.request import Request
 from incrowd.query import Leaf
 from tests.backends.houses import Numbers, capped
 
@@ -200,7 +201,7 @@ def check_leaf(pair: Sequence[Curator], leaf: Leaf, limits: Limits, secrets: Seq
     """The exact numbers of a leaf, on both sides."""
     if limits.l2 and leaf.units and leaf.keys:
         leaf = leaf.in_l2()
-    listed = [attempt(lambda each=each: releasing.public_keys(leaf, each._backend)) for each in pair]  # type: ignore[misc]
+    listed = [attempt(lambda each=each: preparing.public_keys(leaf, each._backend)) for each in pair]  # type: ignore[misc]
     if check_alike(listed[0], listed[1], secrets, sql) and listed[0].value != listed[1].value:
         raise Broken("public keys differ", listed)
     bounded, large = capped(leaf, limits.cells, limits.generous)
@@ -227,13 +228,14 @@ def check_question(
 ) -> bool:
     """Whether a question is accepted; Broken where the two sides tell more than noisy numbers."""
     # A plan is made of the catalog and public columns, which check_opening found alike.
-    plan = attempt(lambda: pair[0].bound(pair[0].parse(sql), limits.rows, limits.groups))
+    request = Request(sql, contribution=limits.rows, groups=limits.groups)
+    plan = attempt(lambda: pair[0].prepare(request).plan)
     if not check_alike(plan, plan, secrets, sql):
         return False
     for leaf in plan.value.leaves:
         # What an engine cannot prove to be total is refused before anything is spent. The other side proves
         # what it runs.
-        proven = attempt(lambda leaf=leaf: releasing.prove(leaf, pair[0]._backend))  # type: ignore[misc]
+        proven = attempt(lambda leaf=leaf: preparing.prove(leaf, pair[0]._backend))  # type: ignore[misc]
         if not check_alike(proven, proven, secrets, sql):
             return False
         check_leaf(pair, leaf, limits, secrets, sql)

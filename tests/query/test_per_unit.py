@@ -7,6 +7,7 @@ import pytest
 
 from incrowd import Curator
 from incrowd.backends import release_statement
+from incrowd.curator.request import Request
 
 CONSTANTS = [
     *("ROUND(1e300)", "FLOOR(1e300)", "CEIL(1e19)", "ABS(9223372036854775807)", "TRUNC(-1e308)", "1e300"),
@@ -27,7 +28,7 @@ def test_a_constant_key_answers_whether_or_not_a_row_passes(constant: str, inner
         sql = f"SELECT COUNT(*) AS n FROM ({inner})".format(
             constant, f"WHERE id = '{who}' AND disease = 'hiv'"
         )
-        plan = curator.bound(curator.parse(sql), contribution=1)
+        plan = curator.prepare(Request(sql, contribution=1)).plan
         (leaf,) = plan.leaves
         found = curator._backend.run(release_statement(leaf).sql).to_pylist()
         assert sum(row["n0"] or 0 for row in found) == leaf.measures["m0"].sensitivity_steps * (who == "ann")
@@ -40,7 +41,7 @@ def test_public_rows_are_grouped_by_a_constant_alone() -> None:
     )
     counted = "SELECT ROUND(1e300) AS r, COUNT(*) AS m FROM c GROUP BY r"
     sql = f"SELECT COUNT(*) AS n FROM t JOIN ({counted}) AS p ON t.k < p.m"
-    plan = curator.bound(curator.parse(sql), contribution=1)
+    plan = curator.prepare(Request(sql, contribution=1)).plan
     (leaf,) = plan.leaves
     found = curator._backend.run(release_statement(leaf).sql).to_pylist()
     assert sum(row["n0"] for row in found) == 2 * leaf.measures["m0"].sensitivity_steps
@@ -53,7 +54,7 @@ def test_public_rows_are_grouped_by_a_constant_alone() -> None:
 )  # fmt: skip
 def test_a_bare_null_is_a_condition_that_holds_nowhere(sql: str) -> None:
     curator = Curator.from_tables(t=pa.table({"id": [1, 2]}), unit="id", budget=(1.0, 0.0))
-    (leaf,) = curator.bound(curator.parse(sql), contribution=1).leaves
+    (leaf,) = curator.prepare(Request(sql, contribution=1)).plan.leaves
     text = release_statement(leaf).sql
     assert "WHEN NULL" not in text
     assert sum(row["n0"] or 0 for row in curator._backend.run(text).to_pylist()) == 0
@@ -63,8 +64,8 @@ def test_a_bare_null_is_a_condition_that_holds_nowhere(sql: str) -> None:
 def test_not_like_is_the_opposite_of_like(words: str) -> None:
     table = pa.table({"id": [1, 2, 3], "s": ["flu", "cold", "fever"]})
     curator = Curator.from_tables(t=table, unit="id", budget=(1.0, 0.0))
-    (leaf,) = curator.bound(
-        curator.parse(f"SELECT COUNT(*) AS n FROM t WHERE s {words}"), contribution=1
-    ).leaves
+    (leaf,) = curator.prepare(
+        Request(f"SELECT COUNT(*) AS n FROM t WHERE s {words}", contribution=1)
+    ).plan.leaves
     found = curator._backend.run(release_statement(leaf).sql).to_pylist()
     assert sum(row["n0"] for row in found) == leaf.measures["m0"].sensitivity_steps

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incrowd.curator.ledger import Balance
-from incrowd.curator.local import post_process
+from incrowd.curator.postprocessing import post_process
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released
 from incrowd.errors import InvalidInput

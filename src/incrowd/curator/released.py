@@ -9,7 +9,8 @@ computed from.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -51,9 +52,9 @@ class Noisy:
 class Released:
     """One leaf's release.
 
-    table: keys k0.., measures m0.. in steps, and for the quantile column aI with rank place J: aI_J (cell),
-    aI_J_low, aI_J_high. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two
-    noisy totals (small, generous) with their noise.
+    table: keys k0, k1, ..., measures m0, m1, ... in steps; for a quantile, columns a0, a0_low and a0_high
+    hold cell numbers. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy
+    totals (under the cap and under a generous one) with their noise.
     """
 
     table: pa.Table
@@ -148,3 +149,20 @@ class Released:
         if not keys or not self.table.num_rows:
             return self
         return replace(self, table=self.table.sort_by([(f"k{index}", "ascending") for index in range(keys)]))
+
+
+def pack(released: Sequence[Released]) -> bytes:
+    """Several leaves' releases as one record of the ledger."""
+    parts = [release.to_bytes() for release in released]
+    return struct.pack("<I", len(parts)) + b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+
+
+def unpack(content: bytes) -> tuple[Released, ...]:
+    """The reverse of `pack`."""
+    (count,) = struct.unpack_from("<I", content)
+    released, place = [], 4
+    for _ in range(count):
+        (size,) = struct.unpack_from("<Q", content, place)
+        released.append(Released.from_bytes(content[place + 8 : place + 8 + size]))
+        place += 8 + size
+    return tuple(released)

@@ -4,7 +4,7 @@ meet.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,21 +13,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.backends import Backend, Progress, Statement, census_statement, release_statement
-from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
-from incrowd.curator import contribution as cap_choice
+from incrowd.backends import Backend, Progress, Statement, release_statement
+from incrowd.backends.statement import KEY_MASS, weight_cap
 from incrowd.curator import quantiles
-from incrowd.curator.local import ARROW_TYPES
-from incrowd.curator.pricing import WIDER, Line, Price, key_selection
+from incrowd.curator.census import ChosenCaps
+from incrowd.curator.pricing import WIDER, Price, key_selection
 from incrowd.curator.released import Noisy, Released
 from incrowd.curator.scratch import scratch
 from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_for
-from incrowd.errors import QueryError
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.query import Key, Leaf, Measure
+from incrowd.query import Leaf
 from incrowd.query.plan import STEPS
 
-MOST_GROUPS = 1_000_000
 Steps = NDArray[np.int64]
 
 
@@ -47,121 +44,16 @@ class Exact:
     weights: Steps | None
     cells: Mapping[str, tuple[Steps, Steps, Steps]]
     totals: Mapping[str, tuple[int, int]]
-    generous: Mapping[str, float]
-    caps: Mapping[str, float]
-
-
-def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
-    """Every combination of public keys; None where some key is private. Reads public things only."""
-    if not leaf.keys or not leaf.public:
-        return None
-    listed = [_listed(key, backend) for key in leaf.keys]
-    size = 1
-    for each in listed:
-        size *= each.num_rows
-    if size > MOST_GROUPS:
-        names = ", ".join(key.label for key in leaf.keys)
-        raise QueryError(
-            f"The domains of {names} make {size:,} groups, and each would be answered; "
-            "group by fewer or coarser keys."
-        )
-    with scratch() as local:
-        for index, each in enumerate(listed):
-            local.register(f"d{index}", each)
-        picked = ", ".join(f"d{index}.v AS k{index}" for index in range(len(listed)))
-        tables = ", ".join(f"d{index}" for index in range(len(listed)))
-        order = ", ".join(f"k{index}" for index in range(len(listed)))
-        return local.sql(f"SELECT DISTINCT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
-
-
-def _listed(key: Key, backend: Backend) -> pa.Table:
-    """The values of a public key, in a column v."""
-    if key.values is not None:
-        floats = key.kind == "float"
-        values = [float(each) if floats and each is not None else each for each in key.values]
-        return pa.table({"v": pa.array(values, ARROW_TYPES[key.kind])})
-    return backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain")
-
-
-def choose_caps(
-    index: int, leaf: Leaf, price: Price, backend: Backend, groups: int | None, progress: Progress | None
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The caps that owner and analyst left open, bought with a noisy census; and the generous ones."""
-    if not leaf.uncapped:
-        return {}, {}
-    statement = census_statement(leaf)
-    result = backend.run(statement.sql, progress)
-    part_of = result.column("part").to_numpy()
-    caps: dict[str, float] = {}
-    generous: dict[str, float] = {}
-    for place, (key, measure) in enumerate(leaf.uncapped.items()):
-        rows = np.flatnonzero(part_of == place)
-        width = sum(name.startswith("n") for name in result.column_names)
-        counts = np.array(
-            [_whole(result.column(f"n{i}")[int(rows[0])].as_py()) for i in range(width)], dtype=np.int64
-        )
-        line = price.line(index, "census", key)
-        assert line is not None
-        cells = cap_choice.noisy_census(counts, line.epsilon, leaf.distance)
-        users = [each for each in leaf.measures.values() if each.weigh_key == key]
-        rescaled = [each.name for each in users if price.line(index, "totals", each.name) is not None]
-        spent = [
-            _epsilon_like(price.line(index, "quantile" if each.buckets else "sum", each.name))
-            for each in users
-        ]
-        best, large = cap_choice.choose(
-            cells,
-            float(line.epsilon),
-            min(spent),
-            groups,
-            leaf.distance,
-            _use(leaf, users, bool(rescaled)),
-            measure.level == "pair" and measure.value is None,
-            measure.norm,
-        )
-        unit = 2.0 ** census_exponent(measure)
-        caps[key] = unit * 2.0**best
-        # Where the census shows nobody above the cap there is nothing to undo; a factor would only add noise.
-        generous |= {name: unit * 2.0**large for name in rescaled if large > best}
-    return caps, generous
-
-
-def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> cap_choice.Use:
-    """What the measures that share a cap are for."""
-    names = {each.name for each in users}
-    kinds = {each.kind for each in leaf.aggregates if names & set(each.measures)}
-    if not kinds & {"count", "sum"}:
-        return "ratio"
-    return "rescaled" if rescaled else "sum"
-
-
-def _epsilon_like(line: Line | None) -> float:
-    """The epsilon of a line, or that of Laplace noise as wide as its Gaussian noise."""
-    assert line is not None
-    return float(line.epsilon) if line.noise != "gaussian" else line.mu * 2**0.5
-
-
-def _whole(value: Any) -> int:
-    return 0 if value is None else int(value)
-
-
-def prove(leaf: Leaf, backend: Backend) -> None:
-    """BackendError unless no row can make a leaf's first statement raise: the census where caps are open.
-
-    The second one holds the same expressions over rows, and is proven before it runs.
-    """
-    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).sql)
+    chosen: ChosenCaps
 
 
 def execute(
-    index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
+    leaf: Leaf, chosen: ChosenCaps, backend: Backend, keys: pa.Table | None, progress: Progress | None = None
 ) -> Exact:
-    """Run a leaf's statements: the census where caps are open, then everything else in one."""
-    groups = keys.num_rows if keys is not None else (1 if not leaf.keys else None)
-    chosen, generous = choose_caps(index, leaf, price, backend, groups, progress)
-    bounded = leaf.with_caps(chosen) if chosen else leaf
-    statement = release_statement(bounded, generous)
-    return _by_group(bounded, statement, backend.run(statement.sql, progress), keys, generous, chosen)
+    """Run a leaf's statement with all of its caps known."""
+    bounded = leaf.with_caps(chosen.caps) if chosen.caps else leaf
+    statement = release_statement(bounded, chosen.generous)
+    return _by_group(bounded, statement, backend.run(statement.sql, progress), keys, chosen)
 
 
 def _by_group(
@@ -169,8 +61,7 @@ def _by_group(
     statement: Statement,
     result: pa.Table,
     keys: pa.Table | None,
-    generous: Mapping[str, float],
-    caps: Mapping[str, float],
+    chosen: ChosenCaps,
 ) -> Exact:
     """The engine's rows sorted to their groups; groups outside a public domain belong nowhere."""
     parts = result.column("part").to_numpy()
@@ -191,7 +82,7 @@ def _by_group(
         for number, part in enumerate(statement.parts):
             if part.kind == "totals":
                 row = int(np.flatnonzero(parts == number)[0])
-                first, second = (_whole(result.column(name)[row].as_py()) for name in ("n0", "n1"))
+                first, second = (int(result.column(name)[row].as_py() or 0) for name in ("n0", "n1"))
                 totals[part.columns[0]] = (first, second)
                 continue
             found = local.sql(
@@ -205,7 +96,7 @@ def _by_group(
                 values = np.zeros(groups.num_rows, dtype=np.int64)
                 values[place] = _steps(found, f"n{column}")
                 sums[name] = values
-    return Exact(leaf, groups, sums, sums.pop("keys", None), cells, totals, generous, caps)
+    return Exact(leaf, groups, sums, sums.pop("keys", None), cells, totals, chosen)
 
 
 def _steps(table: pa.Table, name: str) -> Steps:
@@ -234,7 +125,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     if not columns:
         columns["nothing"] = pa.array([0] * len(shown), pa.int64())
     factors = {name: _totals(index, exact, price, name) for name in exact.totals}
-    released = Released(pa.table(columns), noisy, exact.caps, factors, price.confidence)
+    released = Released(pa.table(columns), noisy, exact.chosen.caps, factors, price.confidence)
     return released.sorted_by_keys(len(leaf.keys))
 
 
@@ -294,7 +185,7 @@ def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "totals", name)
     assert line is not None
-    caps = (weight_cap(measure), weight_cap(measure, exact.generous[name]))
+    caps = (weight_cap(measure), weight_cap(measure, exact.chosen.generous[name]))
     totals, noises = [], []
     for total, cap in zip(exact.totals[name], caps, strict=True):
         shift = max(0, cap.bit_length() - STEPS)

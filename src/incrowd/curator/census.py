@@ -1,0 +1,91 @@
+"""Choosing caps: a paid step of its own, before the question's numbers are computed.
+
+Where neither the owner nor the analyst says how much one unit may contribute, a noisy census of what units
+weigh is bought with the price's census lines, and `contribution.choose` reads the caps from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from incrowd.backends import Backend, Progress, census_statement
+from incrowd.backends.statement import census_exponent
+from incrowd.curator import contribution
+from incrowd.curator.pricing import Line, Price
+from incrowd.query import Leaf, Measure
+
+
+@dataclass(frozen=True)
+class ChosenCaps:
+    """The caps that were left open in one leaf.
+
+    caps: by weigh key. generous: by measure, a larger cap under which its total is measured too, so that
+    shrinking can be undone.
+    """
+
+    caps: Mapping[str, float] = field(default_factory=dict)
+    generous: Mapping[str, float] = field(default_factory=dict)
+
+
+def choose_caps(
+    index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
+) -> ChosenCaps:
+    """The caps of a leaf that owner and analyst left open; `keys` are its public groups."""
+    if not leaf.uncapped:
+        return ChosenCaps()
+    groups = keys.num_rows if keys is not None else (None if leaf.keys else 1)
+    result = backend.run(census_statement(leaf).sql, progress)
+    caps: dict[str, float] = {}
+    generous: dict[str, float] = {}
+    for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
+        line = price.line(index, "census", weigh_key)
+        assert line is not None
+        cells = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance)
+        users = [other for other in leaf.measures.values() if other.weigh_key == weigh_key]
+        rescaled = [user.name for user in users if price.line(index, "totals", user.name) is not None]
+        best, large = contribution.choose(
+            cells,
+            float(line.epsilon),
+            min(_epsilon_like(_released_by(index, user, price)) for user in users),
+            groups,
+            leaf.distance,
+            _use(leaf, users, bool(rescaled)),
+            measure.level == "pair" and measure.value is None,
+            measure.norm,
+        )
+        unit = 2.0 ** census_exponent(measure)
+        caps[weigh_key] = unit * 2.0**best
+        # Where the census shows nobody above the cap there is nothing to undo; a factor would only add noise.
+        generous |= {name: unit * 2.0**large for name in rescaled if large > best}
+    return ChosenCaps(caps, generous)
+
+
+def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The one row of a census part: how many units weigh more than 0, 1, 2, 4, ..."""
+    row = int(np.flatnonzero(result.column("part").to_numpy() == part)[0])
+    columns = [name for name in result.column_names if name.startswith("n")]
+    return np.array([result.column(name)[row].as_py() or 0 for name in columns], dtype=np.int64)
+
+
+def _released_by(index: int, measure: Measure, price: Price) -> Line:
+    line = price.line(index, "quantile" if measure.buckets else "sum", measure.name)
+    assert line is not None
+    return line
+
+
+def _epsilon_like(line: Line) -> float:
+    """The epsilon of a line, or that of Laplace noise as wide as its Gaussian noise."""
+    return float(line.epsilon) if line.noise != "gaussian" else line.mu * 2**0.5
+
+
+def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> contribution.Use:
+    """What the measures that share a cap are for."""
+    names = {user.name for user in users}
+    kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
+    if not kinds & {"count", "sum"}:
+        return "ratio"
+    return "rescaled" if rescaled else "sum"

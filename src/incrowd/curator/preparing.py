@@ -1,0 +1,133 @@
+"""Parse and bound: a request becomes a question that is ready to be priced. Reads public tables only.
+
+Everything that can be wrong with a question is found here or in its price, while nothing is spent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from incrowd.backends import Backend, census_statement, release_statement
+from incrowd.catalog import Catalog, column_type
+from incrowd.curator import postprocessing
+from incrowd.curator.pricing import Price, in_best_norm
+from incrowd.curator.request import Request
+from incrowd.curator.scratch import scratch
+from incrowd.errors import QueryError
+from incrowd.query import Contribution, Field, Key, Leaf, Plan, bound, parse
+
+MOST_GROUPS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A bounded question with the public things that its answer needs."""
+
+    request: Request
+    plan: Plan
+    keys: tuple[pa.Table | None, ...]
+    """For each leaf, every combination of its public keys; None where there is no key or a private one."""
+    public: Mapping[str, pa.Table]
+    """The public tables that the SQL above the released numbers reads."""
+
+    def fingerprint(self, price: Price) -> str:
+        """The question and its price in one word: two asks with the same one get the same answer."""
+        lines = [
+            [line.leaf, line.kind, line.target, line.noise, str(line.epsilon), line.mu, str(line.delta)]
+            for line in price.lines
+        ]
+        text = json.dumps([self.plan.fingerprint, lines, price.confidence])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def prepare(
+    request: Request, catalog: Catalog, backend: Backend, fields: Mapping[str, Mapping[str, Field]]
+) -> Prepared:
+    """The question of a request; QueryError where it cannot be asked.
+
+    `fields` are the columns of public tables that the owner left to their sources (`public_fields`).
+    """
+    question = parse(request.sql)
+    contribution = Contribution(request.contribution, request.groups)
+    plan = bound(question, catalog, fields, contribution)
+    public = _public_tables(plan, catalog, backend)
+    postprocessing.check(plan, public)
+    plan = in_best_norm(plan, chosen_delta(plan, request, catalog))
+    keys = tuple(public_keys(leaf, backend) for leaf in plan.leaves)
+    return Prepared(request, plan, keys, public)
+
+
+def chosen_delta(plan: Plan, request: Request, catalog: Catalog) -> float:
+    """The delta of a request: its own, that of the SQL's options, or the owner's default."""
+    delta = plan.options.get("delta") if request.delta is None else request.delta
+    return catalog.default_delta if delta is None else delta
+
+
+def prove(leaf: Leaf, backend: Backend) -> None:
+    """BackendError unless no row can make a leaf's first statement raise.
+
+    That is the census where caps are open. The second statement holds the same expressions over rows, and
+    the engine proves it before running it.
+    """
+    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).sql)
+
+
+def public_fields(catalog: Catalog, backend: Backend) -> dict[str, dict[str, Field]]:
+    """The columns of public tables that the owner left to their sources."""
+    fields: dict[str, dict[str, Field]] = {}
+    for name, table in catalog.tables.items():
+        if not table.private:
+            types = {column: column_type(kind) for column, kind in backend.public_types(name).items()}
+            fields[name] = {
+                column: Field("float" if kind == "decimal" else kind, name=f"{name}.{column}")  # type: ignore[arg-type]
+                for column, kind in types.items()
+                if kind is not None
+            }
+    return fields
+
+
+def _public_tables(plan: Plan, catalog: Catalog, backend: Backend) -> dict[str, pa.Table]:
+    tables = {}
+    for name in postprocessing.public_tables(plan):
+        declared = catalog.find(name)
+        if declared is None or catalog.tables[declared].private:
+            raise QueryError(f"{name} cannot be read beside released numbers.")
+        tables[name] = backend.run(f'SELECT * FROM "{declared}"')
+    return tables
+
+
+def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:
+    """Every combination of a leaf's public keys; None where it has no key or a private one."""
+    if not leaf.keys or not leaf.public:
+        return None
+    domains = [_listed(key, backend) for key in leaf.keys]
+    size = math.prod(domain.num_rows for domain in domains)
+    if size > MOST_GROUPS:
+        names = ", ".join(key.label for key in leaf.keys)
+        raise QueryError(
+            f"The domains of {names} make {size:,} groups, and each would be answered; "
+            "group by fewer or coarser keys."
+        )
+    with scratch() as local:
+        for index, domain in enumerate(domains):
+            local.register(f"d{index}", domain)
+        places = range(len(domains))
+        picked = ", ".join(f"d{index}.v AS k{index}" for index in places)
+        tables = ", ".join(f"d{index}" for index in places)
+        order = ", ".join(f"k{index}" for index in places)
+        return local.sql(f"SELECT DISTINCT {picked} FROM {tables} ORDER BY {order}").to_arrow_table()
+
+
+def _listed(key: Key, backend: Backend) -> pa.Table:
+    """The values of a public key, in a column v."""
+    if key.values is not None:
+        floats = key.kind == "float"
+        values = [float(value) if floats and value is not None else value for value in key.values]
+        return pa.table({"v": pa.array(values, postprocessing.ARROW_TYPES[key.kind])})
+    return backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain")
