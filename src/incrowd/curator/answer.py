@@ -5,7 +5,6 @@ it.
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incrowd.curator.ledger import Balance
-from incrowd.curator.postprocessing import post_process
+from incrowd.curator.postprocessing import Processed, post_process
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released
 from incrowd.errors import InvalidInput
@@ -38,6 +37,7 @@ class Answer:
     """The public tables that the SQL above the released numbers reads."""
     recalled: bool = False
     """Whether it was on record and cost nothing this time."""
+    _cache: dict[float | None, Processed] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def cost(self) -> Guarantee:
@@ -53,7 +53,12 @@ class Answer:
         """The answer as an Arrow table; with `intervals` (a confidence), name_low and name_high beside each
         number.
         """
-        return post_process(self.plan, self.released, self.public, self._level(intervals))
+        return self._processed(self._level(intervals)).table
+
+    def _processed(self, confidence: float | None) -> Processed:
+        if confidence not in self._cache:
+            self._cache[confidence] = post_process(self.plan, self.released, self.public, confidence)
+        return self._cache[confidence]
 
     def to_pandas(self, intervals: float | bool | None = None) -> pandas.DataFrame:
         """The answer as a pandas data frame."""
@@ -118,22 +123,8 @@ class Answer:
                     f"{label}: more of the total was cut off than kept, so the cut is likely to dominate the "
                     "error; ask with a larger epsilon or contribution."
                 )
-        return tuple(dict.fromkeys(notes))
-
-    @property
-    def noise_share(self) -> Mapping[str, float]:
-        """For each sum or count: the typical noise (one standard deviation) as a share of the median
-        answer.
-        """
-        found = {}
-        for leaf, released in zip(self.plan.leaves, self.released, strict=True):
-            for aggregate in leaf.aggregates:
-                if aggregate.kind in ("count", "sum") and released.table.num_rows:
-                    span = released.columns(leaf, 0.68)[aggregate.name]
-                    middle = sorted(abs(float(each)) for each in span.value)[len(span.value) // 2]
-                    width = released.noise[aggregate.measures[0]].halfwidth(0.68)
-                    found[aggregate.label] = width / middle if middle else math.inf
-        return found
+        failure = self._processed(None).failure
+        return tuple(dict.fromkeys([*notes, *([failure] if failure else [])]))
 
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)

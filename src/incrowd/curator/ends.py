@@ -1,132 +1,217 @@
 """The ends of intervals, carried through the SQL above the released numbers by interval arithmetic.
 
-A released column a0 comes with a0_low and a0_high. `with_ends` adds name_low and name_high beside each column
-of the answer whose ends follow from these; a column whose ends cannot be followed gets none.
+A released aggregate a0 comes with a0_low and a0_high. `with_ends` adds name_low and name_high beside each
+column of the answer whose ends follow from these. A column whose ends cannot be followed gets none.
+
+Every rule keeps this: if each operand lies between its ends, so does the result. Operands that share a number
+are treated as if they could move apart, which is never too narrow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
 from sqlglot import exp
 
+from incrowd.query import Plan
+from incrowd.query.leaves import RELEASED
 from incrowd.query.sql import DIALECT
 
 
-def with_ends(query: exp.Query) -> exp.Query:
-    """The query with name_low and name_high beside each column whose ends can be followed through it."""
+class Ends(NamedTuple):
+    """The SQL of an expression's low and high end."""
+
+    low: exp.Expr
+    high: exp.Expr
+
+    def map(self, wrap: Callable[[exp.Expr], exp.Expr]) -> Ends:
+        """Both ends through a function that never falls."""
+        return Ends(wrap(self.low), wrap(self.high))
+
+
+LONGEST = 400
+"""The ends of an expression are followed while they have at most this many nodes."""
+Known = Mapping[str, Ends]
+"""The ends of columns, by the column's text."""
+
+
+def with_ends(plan: Plan) -> exp.Query:
+    """The plan's SQL over released tables, with ends beside the columns that have them."""
+    released = {
+        f"{RELEASED}{index}": [aggregate.name for aggregate in leaf.aggregates]
+        for index, leaf in enumerate(plan.leaves)
+    }
+    return _with_ends(plan.outer.copy(), released)
+
+
+def _with_ends(query: exp.Query, released: Mapping[str, list[str]]) -> exp.Query:
     if not isinstance(query, exp.Select):
         return query
-    outer = query.copy()
-    ends = _ends_below(outer)
-    if (
-        outer.args.get("group")
-        or outer.args.get("distinct")
-        or any(each.find(exp.AggFunc, exp.Window) for each in outer.expressions)
-    ):
-        return outer
-    taken = {each.alias_or_name for each in outer.expressions}
+    known = _ends_of_sources(query, released)
+    if query.args.get("group") or query.args.get("distinct"):
+        return query
+    if any(column.find(exp.AggFunc, exp.Window) for column in query.expressions):
+        return query
+    names = {column.alias_or_name for column in query.expressions}
     picked: list[exp.Expr] = []
-    for each in outer.expressions:
-        picked.append(each)
-        found = _interval(each.unalias(), ends)
-        name = each.alias_or_name
-        if found is not None and found[0] != found[1] and not {f"{name}_low", f"{name}_high"} & taken:
-            picked.append(exp.alias_(found[0], f"{name}_low", quoted=True))
-            picked.append(exp.alias_(found[1], f"{name}_high", quoted=True))
-    outer.set("expressions", picked)
-    return outer
+    for column in query.expressions:
+        picked.append(column)
+        name = column.alias_or_name
+        ends = ends_of(column.unalias(), known)
+        if ends is not None and ends.low != ends.high and not {f"{name}_low", f"{name}_high"} & names:
+            picked.append(exp.alias_(ends.low, f"{name}_low", quoted=True))
+            picked.append(exp.alias_(ends.high, f"{name}_high", quoted=True))
+    query.set("expressions", picked)
+    return query
 
 
-def _ends_below(select: exp.Select) -> dict[str, tuple[exp.Expression, exp.Expression]]:
-    """The columns of FROM whose ends are there, by their text; sub-queries get ends of their own."""
-    found: dict[str, tuple[exp.Expression, exp.Expression]] = {}
+def _ends_of_sources(select: exp.Select, released: Mapping[str, list[str]]) -> dict[str, Ends]:
+    """The columns of FROM that have ends. Sub-queries get ends of their own, in place."""
+    known: dict[str, Ends] = {}
+
+    def add(name: str, table: str | None, quoted: bool) -> None:
+        low, high = (exp.column(f"{name}{end}", table=table, quoted=quoted) for end in ("_low", "_high"))
+        known[exp.column(name, table=table, quoted=quoted).sql(DIALECT)] = Ends(low, high)
+
     start = select.args.get("from_")
     joins = select.args.get("joins") or []
     for source in ([start.this] if start is not None else []) + [join.this for join in joins]:
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
-            inner = with_ends(source.this)
+            inner = _with_ends(source.this, released)
             source.set("this", inner)
-            names = {each.alias_or_name for each in inner.expressions}
+            names = {column.alias_or_name for column in inner.selects}
             for name in names:
                 if f"{name}_low" in names and f"{name}_high" in names:
-                    columns = [
-                        exp.column(f"{name}{end}", table=source.alias_or_name, quoted=True)
-                        for end in ("", "_low", "_high")
-                    ]
-                    found[columns[0].sql(DIALECT)] = (columns[1], columns[2])
+                    add(name, source.alias_or_name, quoted=True)
         elif isinstance(source, exp.Table):
-            for column in select.find_all(exp.Column):
-                if not column.table and column.name.startswith("a") and column.name[1:].isdigit():
-                    found[column.sql(DIALECT)] = (
-                        exp.column(f"{column.name}_low"),
-                        exp.column(f"{column.name}_high"),
-                    )
-    return found
+            for name in released.get(source.name, ()):
+                add(name, None, quoted=False)
+    return known
 
 
-def _interval(
-    node: exp.Expression, ends: dict[str, tuple[exp.Expression, exp.Expression]]
-) -> tuple[exp.Expression, exp.Expression] | None:
-    """The ends of an expression by interval arithmetic; None where they cannot be followed."""
-    text = node.sql(DIALECT)
-    if text in ends:
-        return ends[text][0].copy(), ends[text][1].copy()
-    if isinstance(node, exp.Literal | exp.Neg) and not (isinstance(node, exp.Literal) and node.is_string):
-        if isinstance(node, exp.Literal):
-            return node.copy(), node.copy()
-        inner = _interval(node.this, ends)
-        return (
-            None if inner is None else (exp.Neg(this=exp.paren(inner[1])), exp.Neg(this=exp.paren(inner[0])))
-        )
+def ends_of(node: exp.Expr, known: Known) -> Ends | None:
+    """The ends of an expression; None where they cannot be followed."""
+    column = known.get(node.sql(DIALECT))
+    if column is not None:
+        return column.map(lambda end: end.copy())
+    if isinstance(node, exp.Literal):
+        return None if node.is_string else Ends(node.copy(), node.copy())
     if isinstance(node, exp.Paren):
-        return _interval(node.this, ends)
-    if isinstance(node, exp.Round | exp.Floor | exp.Ceil | exp.Sqrt | exp.Cast):
-        inner = _interval(node.this, ends)
-        if inner is None:
-            return None
-        both: list[exp.Expression] = []
-        for end in inner:
-            copy = node.copy()
-            copy.set("this", end)
-            both.append(copy)
-        return both[0], both[1]
-    if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
-        left, right = _interval(node.this, ends), _interval(node.expression, ends)
-        return None if left is None or right is None else _arithmetic(node, left, right)
-    if isinstance(node, exp.Greatest | exp.Least):
-        parts = [_interval(each, ends) for each in (node.this, *node.expressions)]
-        known = [each for each in parts if each is not None]
-        if len(known) < len(parts):
-            return None
-        return tuple(
-            type(node)(this=known[0][end], expressions=[each[end] for each in known[1:]]) for end in (0, 1)
-        )  # type: ignore[return-value]
-    return None
+        return ends_of(node.this, known)
+    rule = _RULES.get(type(node))
+    ends = None if rule is None else rule(node, known)
+    # A product repeats each side's ends twice: many of them would make the SQL grow without bound.
+    too_long = ends is not None and sum(1 for _ in ends.high.walk()) > LONGEST
+    return None if too_long else ends
 
 
-def _arithmetic(
-    node: exp.Expression,
-    left: tuple[exp.Expression, exp.Expression],
-    right: tuple[exp.Expression, exp.Expression],
-) -> tuple[exp.Expression, exp.Expression]:
-    def pair(a: exp.Expression, b: exp.Expression) -> exp.Expression:
-        return type(node)(this=exp.paren(a.copy()), expression=exp.paren(b.copy()))
+def _negated(node: exp.Expr, known: Known) -> Ends | None:
+    inner = ends_of(node.this, known)
+    return None if inner is None else Ends(*(exp.Neg(this=exp.paren(end)) for end in (inner.high, inner.low)))
 
-    if isinstance(node, exp.Add):
-        return pair(left[0], right[0]), pair(left[1], right[1])
-    if isinstance(node, exp.Sub):
-        return pair(left[0], right[1]), pair(left[1], right[0])
-    corners = [pair(a, b) for a in left for b in right]
+
+def _rising(node: exp.Expr, known: Known) -> Ends | None:
+    """A function of one number that never falls, with constants beside it."""
+    inner = ends_of(node.this, known)
+    if inner is None or any(
+        part.find(exp.Column) for part in node.iter_expressions() if part is not node.this
+    ):
+        return None
+    if isinstance(node, exp.Cast) and not node.to.is_type(*exp.DataType.NUMERIC_TYPES):
+        return None
+
+    def applied(end: exp.Expr) -> exp.Expr:
+        copy = node.copy()
+        copy.set("this", end)
+        return copy
+
+    return inner.map(applied)
+
+
+def _root(node: exp.Expr, known: Known) -> Ends | None:
+    inner = ends_of(node.this, known)
+    zero = exp.Literal.number("0")
+    return None if inner is None else inner.map(lambda end: exp.Sqrt(this=_greatest([end, zero.copy()])))
+
+
+def _size(node: exp.Expr, known: Known) -> Ends | None:
+    inner = ends_of(node.this, known)
+    if inner is None:
+        return None
+    zero, negative = exp.Literal.number("0"), exp.Neg(this=exp.paren(inner.high.copy()))
+    low = _greatest([inner.low.copy(), negative, zero])
+    high = _greatest([inner.high.copy(), exp.Neg(this=exp.paren(inner.low.copy()))])
+    return Ends(low, high)
+
+
+def _extreme(node: exp.Expr, known: Known) -> Ends | None:
+    parts = [ends_of(part, known) for part in (node.this, *node.expressions)]
+    whole = [part for part in parts if part is not None]
+    if len(whole) < len(parts):
+        return None
+    low, high = (type(node)(this=side[0], expressions=list(side[1:])) for side in zip(*whole, strict=True))
+    return Ends(low, high)
+
+
+def _sum(node: exp.Expr, known: Known) -> Ends | None:
+    left, right = ends_of(node.this, known), ends_of(node.expression, known)
+    if left is None or right is None:
+        return None
+    return Ends(_joined(node, left.low, right.low), _joined(node, left.high, right.high))
+
+
+def _difference(node: exp.Expr, known: Known) -> Ends | None:
+    left, right = ends_of(node.this, known), ends_of(node.expression, known)
+    if left is None or right is None:
+        return None
+    return Ends(_joined(node, left.low, right.high), _joined(node, left.high, right.low))
+
+
+def _product(node: exp.Expr, known: Known) -> Ends | None:
+    left, right = ends_of(node.this, known), ends_of(node.expression, known)
+    if left is None or right is None:
+        return None
+    corners = [_joined(node, a, b) for a in left for b in right]
     low = exp.Least(this=corners[0], expressions=corners[1:])
-    high = exp.Greatest(this=corners[0].copy(), expressions=[each.copy() for each in corners[1:]])
-    if isinstance(node, exp.Mul):
-        return low, high
-    # A divisor that may be zero leaves nothing sure.
-    sure = exp.GT(
-        this=exp.Mul(this=exp.paren(right[0].copy()), expression=exp.paren(right[1].copy())),
-        expression=exp.Literal.number("0"),
-    )
+    return Ends(low, _greatest([corner.copy() for corner in corners]))
+
+
+def _quotient(node: exp.Expr, known: Known) -> Ends | None:
+    """As for a product; a divisor that may be zero leaves nothing sure."""
+    corners, right = _product(node, known), ends_of(node.expression, known)
+    if corners is None or right is None:
+        return None
+    sides = exp.Mul(this=exp.paren(right.low), expression=exp.paren(right.high))
+    sure = exp.GT(this=sides, expression=exp.Literal.number("0"))
     infinite = exp.cast(exp.Literal.string("Infinity"), "DOUBLE")
-    return (
-        exp.Case(ifs=[exp.If(this=sure, true=low)], default=exp.Neg(this=infinite)),
-        exp.Case(ifs=[exp.If(this=sure.copy(), true=high)], default=infinite.copy()),
-    )
+    low = exp.Case(ifs=[exp.If(this=sure, true=corners.low)], default=exp.Neg(this=infinite))
+    high = exp.Case(ifs=[exp.If(this=sure.copy(), true=corners.high)], default=infinite.copy())
+    return Ends(low, high)
+
+
+def _joined(node: exp.Expr, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return type(node)(this=exp.paren(left.copy()), expression=exp.paren(right.copy()))
+
+
+def _greatest(parts: list[exp.Expr]) -> exp.Expr:
+    return exp.Greatest(this=parts[0], expressions=parts[1:])
+
+
+_RULES: Mapping[type[exp.Expr], Callable[[exp.Expr, Known], Ends | None]] = {
+    exp.Neg: _negated,
+    exp.Round: _rising,
+    exp.Floor: _rising,
+    exp.Ceil: _rising,
+    exp.Exp: _rising,
+    exp.Cast: _rising,
+    exp.TryCast: _rising,
+    exp.Sqrt: _root,
+    exp.Abs: _size,
+    exp.Greatest: _extreme,
+    exp.Least: _extreme,
+    exp.Add: _sum,
+    exp.Sub: _difference,
+    exp.Mul: _product,
+    exp.Div: _quotient,
+}

@@ -1,21 +1,32 @@
-"""Post-processing: the SQL above the leaves, over released tables, in a DuckDB of its own that holds
-nothing private.
+"""Post-processing: the SQL above the leaves, over released tables. It sees nothing private and is free.
+
+It is total: once an answer is paid for, this SQL gives a table with the columns that were promised, whatever
+numbers were released. It is tried as it was written; if that raises, with NULL in the place of errors
+(`total_sql`); if even that fails, the answer has no rows and says why, and the released numbers can be read
+beside it. No number is NaN: what is not a number is NULL.
+
+SQL that can only copy, compare and compute runs here; everything else runs in a child process with limits
+(`sandbox`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from incrowd.curator.ends import with_ends
 from incrowd.curator.estimates import Span
 from incrowd.curator.released import Released
+from incrowd.curator.sandbox import SandboxError, sandbox
 from incrowd.curator.scratch import scratch
+from incrowd.curator.total_sql import total
 from incrowd.errors import QueryError
 from incrowd.query import Leaf, Plan
 from incrowd.query.leaves import RELEASED
@@ -29,18 +40,54 @@ ARROW_TYPES = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
+TRIED = (0, 1, -1, 1_000, 1_000_000, -1_000_000)
+"""Released numbers that the SQL above them is tried on before anything is spent."""
+_PLAIN: frozenset[type[exp.Expr]] = frozenset(
+    {
+        # clauses
+        exp.Select, exp.From, exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Column, exp.Identifier,
+        exp.Where, exp.Order, exp.Ordered, exp.Limit, exp.Offset, exp.Distinct, exp.Group, exp.Having,
+        # constants
+        exp.Literal, exp.Null, exp.Boolean, exp.Cast, exp.TryCast, exp.DataType,
+        # truth
+        exp.And, exp.Or, exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
+        exp.Between, exp.Case, exp.If, exp.Coalesce, exp.Nullif,
+        # numbers
+        exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Round,
+        exp.Floor, exp.Ceil, exp.Least, exp.Greatest,
+        # aggregates
+        exp.Count, exp.Star, exp.Sum, exp.Avg, exp.Min, exp.Max,
+    }
+)  # fmt: skip
+"""What needs no more time and memory than its rows: nothing here makes a row or a value larger."""
+
+
+@dataclass(frozen=True)
+class Processed:
+    """The answer's table; with the reason, in a sentence, if the SQL above the numbers failed on them."""
+
+    table: pa.Table
+    failure: str = ""
 
 
 def post_process(
     plan: Plan, released: Sequence[Released], public: Mapping[str, pa.Table], confidence: float | None
-) -> pa.Table:
-    """The answer's table, with the ends of intervals beside the numbers where a confidence is given."""
-    tables = [_columns(leaf, each, confidence) for leaf, each in zip(plan.leaves, released, strict=True)]
-    query = plan.outer if confidence is None else with_ends(plan.outer)
+) -> Processed:
+    """The answer, with the ends of intervals beside the numbers where a confidence is given. Never raises."""
+    tables = [
+        released_table(leaf, release, confidence) for leaf, release in zip(plan.leaves, released, strict=True)
+    ]
+    query = plan.outer if confidence is None else with_ends(plan)
     try:
-        return _run(query, tables, public)
-    except duckdb.Error as error:
-        raise QueryError(f"The SQL over the released numbers failed: {str(error).splitlines()[0]}") from None
+        return Processed(_without_nan(_run(query, tables, public)))
+    except SandboxError as error:
+        failure = str(error)
+    schema = _run(query, [_sample(leaf, ()) for leaf in plan.leaves], public).schema
+    try:
+        return Processed(_typed(_run(total(query), tables, public), schema))
+    except SandboxError:
+        note = f"The SQL over the released numbers failed, so it has no rows: {failure}"
+        return Processed(schema.empty_table(), note)
 
 
 def public_tables(plan: Plan) -> tuple[str, ...]:
@@ -50,27 +97,24 @@ def public_tables(plan: Plan) -> tuple[str, ...]:
 
 
 def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
-    """Refuse SQL over the released tables that cannot run, before anything is spent."""
-    empty = [_empty(leaf) for leaf in plan.leaves]
+    """Refuse SQL over the released tables that cannot run, before anything is spent.
+
+    It is tried on empty tables, where only what the SQL itself says can fail, and, if it might take more
+    than its rows, on small and large numbers, within the limits that hold for an answer.
+    """
+    queries = [plan.outer, with_ends(plan)]
+    tables = [_sample(leaf, ()) for leaf in plan.leaves]
     try:
-        _run(plan.outer, empty, public)
-        _run(with_ends(plan.outer), empty, public)
-    except duckdb.Error as error:
-        raise QueryError(
-            f"The SQL over the released numbers cannot run: {str(error).splitlines()[0]}"
-        ) from None
+        for query in queries:
+            _run(query, tables, public)
+        if not _plain(plan.outer):
+            _run(total(plan.outer), [_sample(leaf, TRIED) for leaf in plan.leaves], public)
+    except SandboxError as error:
+        raise QueryError(f"The SQL over the released numbers cannot run: {error}") from None
 
 
-def _run(query: exp.Query, tables: Sequence[pa.Table], public: Mapping[str, pa.Table]) -> pa.Table:
-    with scratch() as local:
-        for index, table in enumerate(tables):
-            local.register(f"{RELEASED}{index}", table)
-        for name, table in public.items():
-            local.register(name, table)
-        return local.sql(query.sql(DIALECT)).to_arrow_table()
-
-
-def _columns(leaf: Leaf, released: Released, confidence: float | None) -> pa.Table:
+def released_table(leaf: Leaf, released: Released, confidence: float | None) -> pa.Table:
+    """What a leaf released, as the table that the SQL above reads."""
     columns = {key.name: released.table.column(key.name) for key in leaf.keys}
     spans = released.columns(leaf, confidence or 0.95)
     for aggregate in leaf.aggregates:
@@ -87,9 +131,62 @@ def _columns(leaf: Leaf, released: Released, confidence: float | None) -> pa.Tab
     return pa.table(columns)
 
 
-def _empty(leaf: Leaf) -> pa.Table:
-    columns = {key.name: pa.array([], ARROW_TYPES[key.kind]) for key in leaf.keys}
+def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
+    """A released table with these numbers in every column of numbers, and NULL in the others."""
+    columns = {}
+    for key in leaf.keys:
+        columns[key.name] = pa.nulls(len(numbers), ARROW_TYPES[key.kind])
     for aggregate in leaf.aggregates:
         for suffix in ("", "_low", "_high"):
-            columns[aggregate.name + suffix] = pa.array([], pa.int64() if aggregate.whole else pa.float64())
-    return pa.table(columns or {"nothing": pa.array([], pa.int64())})
+            kind = pa.int64() if aggregate.whole else pa.float64()
+            columns[aggregate.name + suffix] = pa.array(numbers, pa.int64()).cast(kind, safe=False)
+    return pa.table(columns or {"nothing": pa.array(numbers, pa.int64())})
+
+
+def _run(query: exp.Query, tables: Sequence[pa.Table], public: Mapping[str, pa.Table]) -> pa.Table:
+    """The result of a query; SandboxError where there is none."""
+    named = {**{f"{RELEASED}{index}": table for index, table in enumerate(tables)}, **public}
+    sql = query.sql(DIALECT)
+    if not _plain(query):
+        return sandbox().run(sql, named)
+    with scratch() as local:
+        for name, table in named.items():
+            local.register(name, table)
+        try:
+            return local.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise SandboxError(str(error).splitlines()[0]) from None
+
+
+def _plain(query: exp.Query) -> bool:
+    """Whether a query only copies, compares and computes what one released table holds."""
+    tables = list(query.find_all(exp.Table))
+    nested = any(kind.args.get("nested") for kind in query.find_all(exp.DataType))
+    return (
+        all(type(node) in _PLAIN for node in query.walk())
+        and len(tables) == 1
+        and tables[0].name.startswith(RELEASED)
+        and not nested
+    )
+
+
+def _without_nan(table: pa.Table) -> pa.Table:
+    for index, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            column = table.column(index)
+            numbers = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
+            table = table.set_column(index, field, numbers)
+    return table
+
+
+def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the types that were promised; a number that does not fit is NULL."""
+    with scratch() as local:
+        local.register("made", table)
+        local.register("promised", schema.empty_table())
+        casts = [
+            exp.alias_(exp.TryCast(this=exp.column(name), to=exp.DataType.build(kind, DIALECT)), name)
+            for name, kind, *_ in local.sql("DESCRIBE promised").fetchall()
+        ]
+        sql = exp.select(*casts).from_("made").sql(DIALECT, identify=True)
+        return _without_nan(local.sql(sql).to_arrow_table())

@@ -1,0 +1,90 @@
+"""The SQL above released numbers: refused before anything is paid, or answered whatever was released."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from incrowd import Curator, QueryError
+from incrowd.curator import postprocessing
+
+PEOPLE = pa.table({"id": range(40), "x": [float(i % 7) for i in range(40)], "g": [i % 2 for i in range(40)]})
+
+
+@pytest.fixture
+def curator() -> Curator:
+    bounds = {"x": (0, 10), "g": (0, 1)}
+    return Curator.from_tables(people=PEOPLE, unit="id", bounds=bounds, budget=(1e4, 1e-3))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT n, len(range(3000000000)) AS m FROM (SELECT COUNT(*) AS n FROM people)",
+        "SELECT n, len(range(n * 1000000000)) AS m FROM (SELECT COUNT(*) AS n FROM people)",
+        "SELECT n, no_such_function(n) AS m FROM (SELECT COUNT(*) AS n FROM people)",
+        "SELECT n || 'x' + 1 AS m FROM (SELECT COUNT(*) AS n FROM people)",
+    ],
+)
+def test_what_cannot_run_is_refused_before_it_is_paid(curator: Curator, sql: str) -> None:
+    with pytest.raises(QueryError, match="cannot run"):
+        curator.ask(sql, epsilon=1.0)
+    assert curator.budget()[0].spent.epsilon == 0
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT CAST(COUNT(*) * 10 AS TINYINT) AS n FROM people", [None]),
+        ("SELECT SQRT(SUM(x) - 500) AS n FROM people", [None]),
+        ("SELECT COUNT(*) // 0 AS n FROM people", [None]),
+        (f"SELECT {' * '.join('n' * 13)} AS n FROM (SELECT COUNT(*) AS n FROM people)", [None]),
+        ("SELECT CAST(REPEAT('1', m) AS TINYINT) AS n FROM (SELECT COUNT(*) AS m FROM people)", [None]),
+    ],
+)
+def test_what_is_paid_is_answered(curator: Curator, sql: str, expected: list[object]) -> None:
+    answer = curator.ask(sql, epsilon=50.0, contribution=1)
+    assert answer.to_arrow().column("n").to_pylist() == expected
+    with_ends = answer.to_arrow(0.9)
+    assert with_ends.column("n").to_pylist() == expected
+    assert "nan" not in str(answer)
+    again = curator.ask(sql, epsilon=50.0, contribution=1)
+    assert again.recalled and again.to_arrow() == answer.to_arrow()
+
+
+def test_what_fails_in_spite_of_all_has_its_columns_and_says_why(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "SELECT g, list_sum(list(n)) AS m FROM (SELECT g, COUNT(*) AS n FROM people GROUP BY g) GROUP BY g"
+    answer = curator.ask(sql, epsilon=50.0, contribution=1)
+    assert answer.to_arrow().num_rows == 3
+    run = postprocessing._run
+
+    def failing(query: object, tables: list[pa.Table], public: object) -> pa.Table:
+        if tables[0].num_rows:
+            raise postprocessing.SandboxError("Out of Range Error: too large")
+        return run(query, tables, public)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(postprocessing, "_run", failing)
+    again = replace(answer, _cache={})
+    assert again.to_arrow().schema == answer.to_arrow().schema and len(again) == 0
+    assert "failed" in again.notes[-1] and "too large" in again.notes[-1]
+
+
+def test_ordinary_questions_need_no_child(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_child() -> None:
+        raise AssertionError("a child was started")
+
+    monkeypatch.setattr(postprocessing, "sandbox", no_child)
+    sql = "SELECT g, AVG(x) AS m, COUNT(*) AS n FROM people GROUP BY g HAVING COUNT(*) > 3 ORDER BY m LIMIT 2"
+    assert curator.ask(sql, epsilon=50.0, contribution=1).to_arrow(0.95).num_rows == 2
+
+
+def test_rows_that_multiply_go_to_the_child(curator: Curator) -> None:
+    counts = "SELECT g, COUNT(*) AS n FROM people GROUP BY g"
+    sql = f"SELECT COUNT(*) AS pairs FROM ({counts}) AS a, ({counts}) AS b"
+    answer = curator.ask(sql, epsilon=50.0, contribution=1)
+    assert not postprocessing._plain(answer.plan.outer)
+    assert answer.to_arrow().to_pydict() == {"pairs": [9]}
