@@ -18,6 +18,9 @@ from incrowd.curator import contribution
 from incrowd.curator.pricing import Line, Price
 from incrowd.query import Leaf, Measure
 
+WIDEST_CAP = 32
+"""At most 2^32 rows or groups are chosen: noise for more could be too wide to be drawn, after payment."""
+
 
 @dataclass(frozen=True)
 class ChosenCaps:
@@ -58,6 +61,8 @@ def choose_caps(
             measure.norm,
         )
         unit = 2.0 ** census_exponent(measure)
+        if measure.weighing == "rows" or measure.value is None:
+            best = min(best, WIDEST_CAP)
         caps[weigh_key] = unit * 2.0**best
         # Where the census shows nobody above the cap there is nothing to undo; a factor would only add noise.
         generous |= {name: unit * 2.0**large for name in rescaled if large > best}

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, open_backend, open_frame
@@ -18,12 +19,14 @@ from incrowd.catalog import Catalog, catalog_for, load
 from incrowd.curator import affording, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
+from incrowd.curator.grants import Grant
 from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.paying import Payment
 from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Options, Request
+from incrowd.curator.schedule import Kind, Step
 from incrowd.errors import InvalidInput
 
 
@@ -195,6 +198,40 @@ class Curator:
     def budget(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """What is left of every cap that holds an analyst."""
         return self._ledger.remaining(self.catalog.analyst(analyst))
+
+    def grant(
+        self,
+        epsilon: float,
+        delta: float = 0.0,
+        *,
+        purpose: str,
+        schedule: Mapping[Kind, int] | Sequence[Step] = MappingProxyType({"sums": 1}),
+        about: Mapping[str, Any] | None = None,
+        analyst: str | None = None,
+        confidence: float | None = None,
+    ) -> Grant:
+        """A whole price, reserved now for a purpose: the seam for releases of many parts.
+
+        schedule: what will be released, such as {"sums": 10, "select": 2}; the questions may be chosen later,
+        from what was released before. about: what else tells this grant from others with its purpose, such as
+        the parameters of a model; a grant that is the same in everything is recalled from the record.
+        """
+        return Grant.reserve(
+            self,
+            epsilon,
+            delta,
+            purpose=purpose,
+            schedule=schedule,
+            about=about,
+            analyst=self.catalog.analyst(analyst),
+            confidence=self.catalog.defaults.confidence if confidence is None else confidence,
+            version=self._version(),
+        )
+
+    @property
+    def backend(self) -> Backend:
+        """The engine that holds the tables."""
+        return self._backend
 
     @property
     def ledger(self) -> Ledger:

@@ -212,6 +212,38 @@ def price(
     return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan))
 
 
+def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confidence: float) -> Price:
+    """The price of one step of a grant: all of its strength, shared over the sums of a plan of one leaf.
+
+    Gaussian noise of mu_1, mu_2, ... on each sum is together Gaussian noise of sqrt(mu_1^2 + mu_2^2 + ...);
+    Laplace noise of epsilon_1, epsilon_2, ... keeps their sum.
+    """
+    (leaf,) = plan.leaves
+    weights: dict[str, Fraction] = {}
+    for aggregate in leaf.aggregates:
+        for name, part in zip(aggregate.measures, _PARTS[aggregate.kind], strict=True):
+            weights[name] = weights.get(name, Fraction(0)) + Fraction(part)
+    total = sum(weights.values(), Fraction(0))
+    lines = []
+    for name, weight in weights.items():
+        label = leaf.measures[name].label
+        if mu:
+            own = mu * math.sqrt(weight / total) * (1 - 2.0**-50)
+            lines.append(Line(0, "sum", name, label, "gaussian", mu=own))
+        else:
+            lines.append(Line(0, "sum", name, label, "laplace", epsilon * weight / total))
+    whole = gaussian(mu).epsilon(delta) if mu else float(epsilon)
+    _refuse_too_little(lines, whole)
+    return Price(
+        whole,
+        delta if mu else 0.0,
+        tuple(lines),
+        _halfwidths(plan, lines, confidence),
+        confidence,
+        _notes(plan),
+    )
+
+
 def _refuse_too_little(lines: list[Line], epsilon: float) -> None:
     """Noise too wide to be drawn must be noticed here: later, whether it is drawn may depend on the data."""
     shares = [line.mu if line.noise == "gaussian" else float(line.epsilon) for line in lines]
