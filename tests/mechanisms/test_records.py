@@ -45,6 +45,7 @@ from incrowd.mechanisms import (
     Variance,
     order_statistic,
 )
+from incrowd.mechanisms.additive.histogram import count_categories
 from incrowd.mechanisms.records import read_column, read_records
 from incrowd.noise import SeededSource
 
@@ -296,15 +297,31 @@ def test_numbers_that_have_no_text_are_keys_like_others(key):
     assert sum(len(part) for part in m.partition([0, 0], units=[key, 1])) == 2
 
 
+def plain(record):
+    """A key as Python's own types have it: NumPy's scalars raise where they meet a Decimal."""
+    record = record.item() if isinstance(record, np.generic) else record
+    return math.nan if record != record else record
+
+
 @given(st.lists(st.sampled_from([key for keys in EQUAL for key in keys]), max_size=30))
+@example([Decimal("1.00"), np.int8(1)])
 def test_keys_are_counted_as_python_finds_them_equal(records):
     m = StableHistogram(2000.0, 1e-6)  # noise 0, threshold 2
     assert m.threshold == 2
-    wanted = Counter(math.nan if record != record else record for record in records * 2)
-    plain = {key: count for key, count in wanted.items() if not isinstance(key, tuple) or key[0] == key[0]}
-    found = m.release(records * 2)
-    assert {key: count for key, count in found.items() if key in plain} == plain
-    assert sum(found.values()) == 2 * len(records)
+    wanted = Counter(plain(record) for record in records * 2)
+    wanted = {key: count for key, count in wanted.items() if not isinstance(key, tuple) or key[0] == key[0]}
+    released = m.release(records * 2)
+    assert {key: count for key, count in released.items() if key in wanted} == wanted
+    assert sum(released.values()) == 2 * len(records)
+
+
+@given(st.sampled_from(EQUAL), st.sampled_from([key for keys in EQUAL for key in keys]), st.data())
+@example(EQUAL[0], EQUAL[0][3], None)
+def test_a_record_is_in_the_category_that_equals_it_whatever_their_types(keys, record, data):
+    """A record never makes the release raise, even where Python's own comparison does."""
+    category = Decimal("1.00") if data is None else data.draw(st.sampled_from(keys))
+    inside = any(record is key for key in keys)
+    assert count_categories([record], [category, "another"]).tolist() == [int(inside), 0]
 
 
 def test_units_are_told_apart_by_two_records_alone():

@@ -25,7 +25,7 @@ from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import Number, one_calibration
 from incrowd.mechanisms.records import listed, read_floats
 from incrowd.mechanisms.sensitivity import Relation, contingency, relation_named
-from incrowd.mechanisms.spelling import is_hashable
+from incrowd.mechanisms.spelling import identity
 from incrowd.noise import Source
 from incrowd.privacy import Guarantee
 
@@ -119,19 +119,23 @@ class Histogram(Mechanism):
 
 
 def count_categories(values: Any, categories: Any) -> NDArray[np.int64]:
-    """How many of the values equal each category, in the order of the categories."""
-    try:
-        cells = {key: place for place, key in enumerate(categories)}
-        named = len(list(categories))
-    except TypeError:
-        raise InvalidInput("categories must be a list of distinct texts or numbers.") from None
-    if not cells or len(cells) != named:
+    """How many of the values equal each category, in the order of the categories.
+
+    Equality is that of `mechanisms.spelling`: comparing a Decimal with a NumPy integer raises, and so one
+    record could tell by an error that it is there.
+    """
+    complaint = "categories must be a list of distinct texts or numbers."
+    names = [identity(category) for category in listed(categories, complaint)]
+    if None in names:
+        raise InvalidInput(complaint)
+    cells = {name: place for place, name in enumerate(names)}
+    if not cells or len(cells) != len(names):
         raise InvalidInput("categories must be a list of at least one category, each named once.")
-    counts = np.zeros(named, dtype=np.int64)
+    counts = np.zeros(len(names), dtype=np.int64)
     for value in listed(values, "A histogram with categories takes a list of values, one per unit."):
-        place = cells.get(value) if is_hashable(value) else None
-        if place is not None:
-            counts[place] += 1
+        name = identity(value)
+        if name in cells:
+            counts[cells[name]] += 1
     return counts
 
 
