@@ -52,11 +52,11 @@ def test_what_is_no_number_is_refused_by_name(bad: object) -> None:
 
 
 def test_bounds_are_named() -> None:
-    with pytest.raises(InvalidInput, match="epsilon must not be negative"):
+    with pytest.raises(InvalidInput, match="epsilon must be zero or more"):
         amounts.read_amount(-0.1, "epsilon")
     with pytest.raises(InvalidInput, match="delta must be at most 1"):
         amounts.read_probability(1.5, "delta")
-    with pytest.raises(InvalidInput, match="steps must be at least 1"):
+    with pytest.raises(InvalidInput, match="steps must be a whole number, 1 or more"):
         amounts.read_count(0, "steps", 1)
     with pytest.raises(InvalidInput, match="whole number"):
         amounts.read_count(1.5, "steps")

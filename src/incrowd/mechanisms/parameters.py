@@ -1,57 +1,29 @@
-"""What a mechanism may be given: numbers taken at their exact value, and exactly one calibration.
+"""What a mechanism may be given: numbers read exactly and checked, and exactly one calibration.
 
-A privacy parameter is a promise, so it is never rounded in the wrong direction by accident: every number is
-turned into a `Fraction`, arithmetic stays rational, and only what is shown becomes a float again, rounded
-towards the safe side. What is said about data (a sensitivity, a bound, a grid, a scale of noise) counts at
-the exact binary value of the float, as the data do; epsilon, delta and rho count as the decimal that was
-written, as they do in every budget (0.1 is one tenth).
+Arithmetic with parameters stays rational, and only what is shown becomes a float again, rounded towards the
+safe side. What is said about data (a sensitivity, a bound, a grid, a scale of noise) counts at the exact
+binary value of a float; what is said about privacy (epsilon, delta, rho, shares of them) counts as the
+decimal that was written (`incrowd.noise.readings`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import binary, decimal, shown
 
-_KINDS = {bool: "a truth value", str: "text", bytes: "bytes", complex: "a complex number"}
-
-Number = int | float | Fraction | Decimal
-
-
-def exact(value: object, name: str, secret: bool = False) -> Fraction:
-    """The exact value of a finite number; a `secret` one is never shown in a message.
-
-    >>> exact(0.5, "epsilon")
-    Fraction(1, 2)
-    """
-    if isinstance(value, bool | np.bool_) or not isinstance(
-        value, int | float | Fraction | Decimal | np.integer | np.floating
-    ):
-        kind = _KINDS.get(type(value), f"a {type(value).__name__}")
-        raise InvalidInput(f"{name} must be a number such as 0.5, not {kind}.")
-    if isinstance(value, np.integer):
-        return Fraction(int(value))
-    if isinstance(value, np.floating):
-        if value.dtype.itemsize > 8:
-            raise InvalidInput(f"{name} must be an ordinary float, not a {value.dtype}.")
-        value = float(value)
-    # An int or a fraction is finite, also one that no float reaches.
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
-        raise InvalidInput(f"{name} must be a finite number{'' if secret else f', not {value}'}.")
-    return Fraction(value)
+DECIMALS = frozenset({"epsilon", "delta", "rho", "share", "values", "q"})
+"""The parameters of mechanisms that count as the decimal that was written."""
 
 
 def positive(value: object, name: str, secret: bool = False) -> Fraction:
     """The exact value of a number above zero."""
-    number = exact(value, name, secret)
-    if number <= 0:
-        raise InvalidInput(f"{name} must be above zero{'' if secret else f', not {value}'}.")
-    return number
+    return _above_zero(binary(value, name, secret), value, name, secret)
 
 
 def amount(value: object, name: str) -> Fraction:
@@ -60,27 +32,34 @@ def amount(value: object, name: str) -> Fraction:
     >>> amount(0.1, "epsilon")
     Fraction(1, 10)
     """
-    number = positive(value, name)
-    return Fraction(repr(float(number))) if isinstance(value, float | np.floating) else number
+    return _above_zero(decimal(value, name), value, name)
+
+
+def delta_amount(value: object) -> Fraction:
+    """A delta strictly between 0 and 1, as the decimal that was written."""
+    return _between(amount(value, "delta"), value, "delta")
+
+
+def share_of_epsilon(value: object, name: str = "share") -> Fraction:
+    """A share strictly between 0 and 1, as the decimal that was written."""
+    return _between(decimal(value, name), value, name)
 
 
 def probability(value: object, name: str) -> Fraction:
     """The exact value of a number strictly between 0 and 1."""
-    number = exact(value, name)
-    if not 0 < number < 1:
-        raise InvalidInput(f"{name} must lie strictly between 0 and 1, not {value}.")
+    return _between(binary(value, name), value, name)
+
+
+def _above_zero(number: Fraction, value: object, name: str, secret: bool = False) -> Fraction:
+    if number <= 0:
+        raise InvalidInput(f"{name} must be above zero{'' if secret else f', not {shown(value)}'}.")
     return number
 
 
-def whole(value: object, name: str, least: int = 1, secret: bool = False) -> int:
-    """A whole number, at least `least`; a `secret` one is never shown in a message."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InvalidInput(f"{name} must be a whole number, {least} or more.")
-    if value < least:
-        raise InvalidInput(
-            f"{name} must be a whole number, {least} or more{'' if secret else f', not {value}'}."
-        )
-    return int(value)
+def _between(number: Fraction, value: object, name: str) -> Fraction:
+    if not 0 < number < 1:
+        raise InvalidInput(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
+    return number
 
 
 def is_whole_type(value: object) -> bool:

@@ -31,17 +31,16 @@ from scipy.special import betainc
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
-    Number,
     amount,
     confidence_level,
     float_above,
     float_below,
     positive,
     probability,
-    whole,
 )
 from incrowd.mechanisms.records import listed, read_floats
 from incrowd.noise import Source, bernoulli, categorical, uniform
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, randomized_response
 from incrowd.privacy.amounts import float_up
 

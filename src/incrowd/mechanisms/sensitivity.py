@@ -20,15 +20,8 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.parameters import (
-    Number,
-    exact,
-    float_above,
-    is_whole_type,
-    positive,
-    root_above,
-    whole,
-)
+from incrowd.mechanisms.parameters import float_above, is_whole_type, positive, root_above
+from incrowd.noise.readings import Number, binary, whole
 
 Relation = Literal["add-remove", "replace", "change-attribute"]
 
@@ -214,7 +207,7 @@ def _triangle(numbers: Sequence[Fraction]) -> Fraction:
 
 
 def _interval(low: Number, high: Number) -> tuple[Fraction, Fraction]:
-    least, most = exact(low, "low"), exact(high, "high")
+    least, most = binary(low, "low"), binary(high, "high")
     if least > most:
         raise InvalidInput(f"low must not be above high, but {low} is above {high}.")
     return least, most

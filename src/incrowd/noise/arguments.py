@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import as_fraction, binary
 
 Real = int | float | Fraction | np.integer[Any] | np.floating[Any]
 Reals = Sequence[Any] | NDArray[Any]
@@ -46,13 +47,6 @@ class Parameter:
         return self.approx if self.shape is None else self.approx[index]
 
 
-def as_fraction(value: Any) -> Fraction:
-    """Return the exact value of a real number of any accepted type."""
-    if isinstance(value, np.generic):
-        value = value.item() if not isinstance(value, np.longdouble) else Fraction(*value.as_integer_ratio())
-    return Fraction(value)
-
-
 def as_float(value: Fraction) -> float:
     """Return the nearest float64, with a clamp where the value is beyond the range of floats."""
     try:
@@ -62,18 +56,12 @@ def as_float(value: Fraction) -> float:
 
 
 def single(value: Any, name: str) -> Fraction | None:
-    """Return the exact value of a single real number, None for an array; refuse what is not real."""
+    """Return the exact value of a single real number, None for an array; refuse what is neither."""
     if type(value) is int or type(value) is Fraction:
         return Fraction(value)
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, bool | np.bool_ | str | bytes | complex | np.complexfloating) or value is None:
-        raise InvalidInput(f"The {name} must be a real number, not {value!r}.")
-    if isinstance(value, float | np.floating) and not np.isfinite(value):
-        raise InvalidInput(f"The {name} must be finite, not {value!r}.")
-    if isinstance(value, int | float | Fraction | np.integer | np.floating):
-        return as_fraction(value)
-    return None
+    if isinstance(value, np.ndarray):
+        return None if value.ndim else binary(value[()], name)
+    return None if isinstance(value, Sequence) and not isinstance(value, str | bytes) else binary(value, name)
 
 
 def parameter(value: Any, name: str) -> Parameter:
@@ -81,29 +69,20 @@ def parameter(value: Any, name: str) -> Parameter:
     number = single(value, name)
     if number is not None:
         return Parameter(np.array([as_float(number)]), None, number)
-    if isinstance(value, np.ndarray):
-        array = value
-    elif isinstance(value, Sequence):
-        array = _array(value)
-    else:
-        raise InvalidInput(
-            f"The {name} must be a real number or an array of them, not {type(value).__name__}."
-        )
+    array = value if isinstance(value, np.ndarray) else _array(value)
     shape, flat = array.shape, array.reshape(-1)
     if flat.dtype == object:
         numbers = [single(item, name) for item in flat.tolist()]
         if any(item is None for item in numbers):
-            raise InvalidInput(
-                f"Each {name} must be a real number; the array given has ragged or other elements."
-            )
+            raise InvalidInput(f"Each {name} must be one number, not a list of them.")
         exact = np.empty(len(numbers), dtype=object)
         exact[:] = numbers
         approx = np.array([as_float(item) for item in numbers if item is not None], dtype=np.float64)
         return Parameter(approx, shape, exact)
     if flat.dtype.kind not in "iuf":
-        raise InvalidInput(f"The {name} must hold real numbers, not elements of type {flat.dtype}.")
+        raise InvalidInput(f"Each {name} must be a number such as 0.5, not of type {flat.dtype}.")
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
-        raise InvalidInput(f"Each {name} must be finite; the array given holds NaN or an infinity.")
+        raise InvalidInput(f"Each {name} must be a finite number; the array holds NaN or an infinity.")
     if flat.dtype == np.longdouble and flat.dtype != np.float64:
         return parameter(np.array([as_fraction(item) for item in flat], dtype=object).reshape(shape), name)
     return Parameter(flat.astype(np.float64), shape, flat)
@@ -134,11 +113,11 @@ def single_scale(value: Any, name: str = "scale") -> Fraction | None:
 
 def _check_scale(scale: Fraction, name: str) -> None:
     if scale.numerator <= 0:
-        raise InvalidInput(f"The {name} must be above 0, not {as_float(scale):g}.")
+        raise InvalidInput(f"{name} must be above zero, not {as_float(scale):g}.")
     if scale.numerator > scale.denominator << 50:
         raise InvalidInput(
-            f"The {name} {as_float(scale):g} is too large: noise would not fit into 64 bits;"
-            " use a coarser grid so that it is at most 2^50."
+            f"{name} must be at most 2**50, not {as_float(scale):g}, so that noise fits into 64 bits: "
+            "use a coarser grid."
         )
 
 

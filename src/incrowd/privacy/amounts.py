@@ -8,16 +8,16 @@ are counted in whole units of which `UNITS` make one; charges round up and capac
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import Number, decimal, shown, whole
 
-Real = int | float | Fraction | Decimal
-"""What a caller may give as a number; NumPy scalars work too."""
+Real = Number
+"""What a caller may give as a number."""
 
 UNITS = 720720 * 10**24
 """Units in one: decimals of 24 digits and equal shares among up to 16 are whole numbers of units."""
@@ -26,30 +26,19 @@ _PRECISE = Context(prec=60)
 
 
 def read(value: object, what: str) -> Fraction:
-    """The exact number that `value` stands for.
+    """The exact number that `value` stands for: a float is the decimal that was written.
 
     >>> read(0.1, "epsilon")
     Fraction(1, 10)
     """
-    if isinstance(value, bool) or not isinstance(value, (numbers.Real, Decimal)):
-        raise InvalidInput(f"{what} must be a number, not {value!r}.")
-    if isinstance(value, numbers.Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, Decimal):
-        if not value.is_finite():
-            raise InvalidInput(f"{what} must be a finite number, not {value}.")
-        return Fraction(value)
-    number = float(value)
-    if not math.isfinite(number):
-        raise InvalidInput(f"{what} must be a finite number, not {number}.")
-    return Fraction(repr(number))
+    return decimal(value, what)
 
 
 def read_amount(value: object, what: str) -> Fraction:
     """A finite number that is zero or more."""
     amount = read(value, what)
     if amount < 0:
-        raise InvalidInput(f"{what} must not be negative, but is {float(amount):g}.")
+        raise InvalidInput(f"{what} must be zero or more, not {shown(value)}.")
     return amount
 
 
@@ -57,17 +46,13 @@ def read_probability(value: object, what: str) -> Fraction:
     """A number in [0, 1]."""
     amount = read_amount(value, what)
     if amount > 1:
-        raise InvalidInput(f"{what} must be at most 1, but is {float(amount):g}.")
+        raise InvalidInput(f"{what} must be at most 1, not {shown(value)}.")
     return amount
 
 
 def read_count(value: object, what: str, least: int = 0) -> int:
     """A whole number that is `least` or more."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise InvalidInput(f"{what} must be a whole number, not {value!r}.")
-    if int(value) < least:
-        raise InvalidInput(f"{what} must be at least {least}, but is {int(value)}.")
-    return int(value)
+    return whole(value, what, least)
 
 
 def float_up(amount: Fraction) -> float:

@@ -35,11 +35,12 @@ from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.mean import HALF
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, float_above, root_above, whole
+from incrowd.mechanisms.parameters import amount, float_above, root_above
 from incrowd.mechanisms.records import Floats, read_floats
 from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee
 
 UNIT = 2**20
@@ -82,7 +83,7 @@ class Covariance(Mechanism):
         share: Number = Fraction(2, 5),
     ) -> None:
         total, d = amount(epsilon, "epsilon"), whole(columns, "columns")
-        part = exact(share, "share")
+        part = binary(share, "share")
         if not 0 < part < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
         count, place = (UNIT, UNIT) if bounds is not None else (UNIT // 2, UNIT // 4)

@@ -56,7 +56,6 @@ from incrowd.mechanisms.additive.grid import (
 )
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
-    Number,
     amount,
     failure_each,
     float_above,
@@ -67,9 +66,9 @@ from incrowd.mechanisms.parameters import (
     probability,
     root_above,
     root_below,
-    whole,
 )
 from incrowd.noise import Source, discrete_gaussian, discrete_gaussian_sf
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, gaussian, gdp
 
 RADIUS = 64  # r of the theorem, in fine steps

@@ -22,11 +22,12 @@ from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, one_calibration
+from incrowd.mechanisms.parameters import one_calibration
 from incrowd.mechanisms.records import listed, read_floats
 from incrowd.mechanisms.sensitivity import Relation, contingency, relation_named
 from incrowd.mechanisms.spelling import identity
 from incrowd.noise import Source
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee
 
 

@@ -31,16 +31,9 @@ from incrowd.mechanisms.additive.grid import (
     lattice,
 )
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import (
-    Number,
-    amount,
-    failure_each,
-    log2_floor,
-    one_calibration,
-    positive,
-    whole,
-)
+from incrowd.mechanisms.parameters import amount, failure_each, log2_floor, one_calibration, positive
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, geometric
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, laplace
 from incrowd.privacy.amounts import float_up
 

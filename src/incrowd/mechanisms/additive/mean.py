@@ -38,11 +38,12 @@ import numpy as np
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, float_above, positive, whole
+from incrowd.mechanisms.parameters import amount, float_above, positive
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee
 
 UNIT = 2**23
@@ -152,7 +153,7 @@ def budgeted_range(
     owner: str, total: Fraction, low: Number | None, high: Number | None, relation: Relation, share: Number
 ) -> tuple[PrivateRange | None, tuple[float, float] | None, Fraction]:
     """The search for a range or the one that was given, and the epsilon that is left for the statistic."""
-    part = exact(share, "share")
+    part = binary(share, "share")
     if not 0 < part < 1:
         raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
     if low is None and high is None:

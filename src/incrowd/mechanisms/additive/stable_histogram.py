@@ -40,11 +40,12 @@ from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, float_above, float_below, root_above, whole
+from incrowd.mechanisms.parameters import amount, float_above, float_below, root_above
 from incrowd.mechanisms.records import listed
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.mechanisms.spelling import order, spelled
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, gdp, threshold
 
 Noise = Literal["laplace", "gaussian"]

@@ -33,11 +33,12 @@ import numpy as np
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.mean import HALF, budgeted_range
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, float_above, positive, whole
+from incrowd.mechanisms.parameters import amount, float_above, positive
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.private_range import PrivateRange, within
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, laplace
 
 UNIT = 2**20

@@ -33,10 +33,11 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid
 from incrowd.mechanisms.additive.laplace import Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, float_above, float_below, whole
+from incrowd.mechanisms.parameters import amount, float_above, float_below
 from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, discrete_laplace
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee, laplace, threshold
 
 
@@ -76,7 +77,7 @@ class ProposeTestRelease(Mechanism):
         total, slack = amount(epsilon, "epsilon"), amount(delta, "delta")
         if slack >= 1:
             raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
-        proposed, part = exact(bound, "bound"), exact(share, "share")
+        proposed, part = binary(bound, "bound"), binary(share, "share")
         if proposed < 0:
             raise InvalidInput(f"bound must be 0 or more, not {bound}.")
         if not 0 < part < 1:

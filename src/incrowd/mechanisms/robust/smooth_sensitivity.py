@@ -71,20 +71,12 @@ from scipy.special import stdtr, stdtrit
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import LIMIT, Grid, lattice
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import (
-    Number,
-    amount,
-    confidence_level,
-    exact,
-    float_above,
-    float_below,
-    positive,
-    whole,
-)
+from incrowd.mechanisms.parameters import amount, confidence_level, float_above, float_below, positive
 from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.robust.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.robust.student import rounded_student
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee, approximate
 
 ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
@@ -134,7 +126,7 @@ class SmoothSensitivity(Mechanism):
             raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {degrees}.")
         part = Fraction(7, 10) if delta is None else Fraction(1, 2)
         if share is not None:
-            part = exact(share, "share")
+            part = binary(share, "share")
         if not 0 < part < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
         slack = Fraction(0) if delta is None else amount(delta, "delta")
@@ -216,7 +208,7 @@ class SmoothSensitivity(Mechanism):
         centre = value[0]
         if isinstance(centre, float | np.floating) and not math.isfinite(centre):
             centre = float(np.nan_to_num(float(centre)))  # 0 for NaN, the largest float for an infinity
-        return exact(centre, "the value", True), positive(value[1], "the smooth bound", True) / self.factor
+        return binary(centre, "the value", True), positive(value[1], "the smooth bound", True) / self.factor
 
 
 def student_loss(a: float, beta: float, degrees: int) -> float:
@@ -295,7 +287,7 @@ def order_statistic(
     The bound is above the exact one by a relative 2 * 10^-11 at most. Conditions: records are replaced, never
     added, so their number is public; low and high do not depend on the data.
     """
-    least, most = exact(low, "low"), exact(high, "high")
+    least, most = binary(low, "low"), binary(high, "high")
     speed = float(positive(beta, "beta"))
     if least >= most:
         raise InvalidInput(f"low must be below high, but they are {low} and {high}.")

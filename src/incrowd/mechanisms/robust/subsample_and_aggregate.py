@@ -38,12 +38,13 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS, Grid
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, float_above, log2_floor, positive, whole
+from incrowd.mechanisms.parameters import amount, float_above, log2_floor, positive
 from incrowd.mechanisms.records import listed
 from incrowd.mechanisms.robust.blocks import Function, Limits, Start, check_start, run_blocks
 from incrowd.mechanisms.selection.quantile import FINEST, Interval, Quantile, interval
 from incrowd.mechanisms.spelling import identity
 from incrowd.noise import Source, uniform
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee
 
 Aggregate = Literal["median", "mean"]
@@ -103,9 +104,9 @@ class SubsampleAndAggregate(Mechanism):
             # A mean of whole numbers is none, so whole bounds do not ask for integers here.
             grid = Fraction(2) ** log2_floor(interval(low, high, None).span / 2**FINEST)
         aggregator = Quantile(budget, low=low, high=high, relation="replace", grid=grid)
-        middle = (exact(low, "low") + exact(high, "high")) / 2
-        fallback = middle if default is None else exact(default, "default")
-        if not exact(low, "low") <= fallback <= exact(high, "high"):
+        middle = (binary(low, "low") + binary(high, "high")) / 2
+        fallback = middle if default is None else binary(default, "default")
+        if not binary(low, "low") <= fallback <= binary(high, "high"):
             raise InvalidInput(f"default must lie between low and high, not at {default}.")
         time = whole(seconds, "seconds")
         clock = float(10 * time if patience is None else positive(patience, "patience"))

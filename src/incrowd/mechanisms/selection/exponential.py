@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
+from incrowd.mechanisms.parameters import amount, confidence_level, float_above
 from incrowd.mechanisms.selection.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, categorical
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, bounded_range
 
 

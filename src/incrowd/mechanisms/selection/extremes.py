@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
+from incrowd.mechanisms.parameters import amount, confidence_level, float_above
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.selection.quantile import Interval, interval
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, bounded_range
 
 

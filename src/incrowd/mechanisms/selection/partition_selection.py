@@ -34,10 +34,11 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, confidence_level, float_above, whole
+from incrowd.mechanisms.parameters import amount, confidence_level, float_above
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli
 from incrowd.noise.exact import exp_bounds
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, approximate
 
 MOST_ENTRIES = 1_000_000

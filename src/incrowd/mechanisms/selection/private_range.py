@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact
+from incrowd.mechanisms.parameters import amount
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.quantile import Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, binary
 from incrowd.privacy import Guarantee
 
 BITS = 20
@@ -61,7 +62,7 @@ class PrivateRange(Mechanism):
     share: Number = Fraction(1, 4)
 
     def __post_init__(self) -> None:
-        if not 0 < exact(self.share, "share") < 1:
+        if not 0 < binary(self.share, "share") < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
         relation_named(self.relation)
         _ = self.middle, self.search
@@ -69,18 +70,18 @@ class PrivateRange(Mechanism):
     @property
     def middle(self) -> Quantile:
         """The median of codes, stage one."""
-        budget = amount(self.epsilon, "epsilon") * exact(self.share, "share")
+        budget = amount(self.epsilon, "epsilon") * binary(self.share, "share")
         return Quantile(budget, low=-CODES, high=CODES, relation=self.relation)
 
     @property
     def beyond(self) -> int:
         """About how many values are left outside."""
-        return math.ceil(16 / (amount(self.epsilon, "epsilon") * (1 - exact(self.share, "share"))))
+        return math.ceil(16 / (amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))))
 
     @property
     def search(self) -> SparseVector:
         """The sparse vector of stage two."""
-        budget = amount(self.epsilon, "epsilon") * (1 - exact(self.share, "share"))
+        budget = amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))
         return SparseVector(budget, -self.beyond, hits=1, sensitivity=1, monotone=True)
 
     @property
@@ -134,7 +135,7 @@ def within(values: Floats, centre: float, radius: float) -> Floats:
 
 def given_range(low: Number, high: Number) -> tuple[float, float]:
     """The centre and radius of bounds that were given; any floats near them serve."""
-    least, most = exact(low, "low"), exact(high, "high")
+    least, most = binary(low, "low"), binary(high, "high")
     if least >= most:
         raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
     if max(abs(least), abs(most)) > 2**500 or most - least < Fraction(1, 2**500):

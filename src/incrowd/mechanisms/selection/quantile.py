@@ -35,19 +35,12 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS, LIMIT, Grid, Steps, at_exponent, lattice
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import (
-    Number,
-    amount,
-    confidence_level,
-    exact,
-    float_above,
-    is_whole_type,
-    log2_floor,
-)
+from incrowd.mechanisms.parameters import amount, confidence_level, float_above, is_whole_type, log2_floor
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli, uniform
+from incrowd.noise.readings import Number, binary
 from incrowd.privacy import Guarantee, bounded_range
 
 TIE_BITS = 12  # how finely the records that share a value are told apart, by chance, among several quantiles
@@ -100,7 +93,7 @@ class Interval:
 
 def interval(low: Number, high: Number, grid: Number | Grid | None) -> Interval:
     """The lattice between two bounds: integers when both are whole and no grid is given, else reals."""
-    least, most = exact(low, "low"), exact(high, "high")
+    least, most = binary(low, "low"), binary(high, "high")
     if least >= most:
         raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
     if grid is None:
@@ -255,7 +248,7 @@ class Quantile(Mechanism):
 
 def _share(value: object) -> Fraction:
     """A share strictly between 0 and 1, as the decimal that was written, to six digits."""
-    number = exact(value, "q")
+    number = binary(value, "q")
     if not 0 < number < 1:
         raise InvalidInput(
             f"q must lie strictly between 0 and 1, not {value}; for the ends see Minimum and Maximum."

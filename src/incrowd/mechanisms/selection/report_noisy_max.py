@@ -33,9 +33,10 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid, floored_l1, lattice
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, log2_floor, positive, whole
+from incrowd.mechanisms.parameters import amount, log2_floor, positive
 from incrowd.mechanisms.selection.utilities import candidates, rate_of
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf, uniform
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, pure
 from incrowd.privacy.amounts import float_up
 

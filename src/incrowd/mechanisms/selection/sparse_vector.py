@@ -38,16 +38,9 @@ from incrowd.errors import InvalidInput, Refused
 from incrowd.mechanisms.additive.grid import Grid, add_saturating, floored_l1, lattice
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import (
-    Number,
-    amount,
-    confidence_level,
-    exact,
-    log2_floor,
-    positive,
-    whole,
-)
+from incrowd.mechanisms.parameters import amount, confidence_level, log2_floor, positive
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee, pure
 
 
@@ -89,9 +82,9 @@ class SparseVector(Mechanism):
         grid: Number | Grid | None = None,
     ) -> None:
         total, reach = amount(epsilon, "epsilon"), positive(sensitivity, "sensitivity")
-        exact(threshold, "threshold")
+        binary(threshold, "threshold")
         count = whole(hits, "hits")
-        share = exact(values, "values")
+        share = binary(values, "values")
         if not 0 <= share < 1:
             raise InvalidInput(f"values must be a share of epsilon, 0 or more and below 1, not {values}.")
         if not isinstance(monotone, bool):
@@ -188,7 +181,7 @@ class SparseVector(Mechanism):
 
     def _threshold(self) -> int:
         """The threshold in steps: whole numbers reach it when they reach the next step above it."""
-        return math.ceil(exact(self.threshold, "threshold") / self.grid.step)
+        return math.ceil(binary(self.threshold, "threshold") / self.grid.step)
 
 
 class SparseSession:

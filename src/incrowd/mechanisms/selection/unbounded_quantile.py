@@ -24,12 +24,13 @@ import numpy as np
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import LEAST_EXPONENT, LIMIT, at_exponent
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, exact, is_whole_type, log2_floor, positive, whole
+from incrowd.mechanisms.parameters import amount, is_whole_type, log2_floor, positive
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.selection.quantile import FINEST, Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
+from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee
 
 
@@ -58,7 +59,7 @@ class UnboundedQuantile(Mechanism):
     def __post_init__(self) -> None:
         if not 1 <= whole(self.doublings, "doublings") <= 50:
             raise InvalidInput(f"doublings must be at most 50, not {self.doublings}.")
-        if not 0 < exact(self.share, "share") < 1:
+        if not 0 < binary(self.share, "share") < 1:
             raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
         positive(self.unit, "unit")
         # Every interval between these two can be had if both can: none is refused when the data lead there.
@@ -76,13 +77,13 @@ class UnboundedQuantile(Mechanism):
         reach = max(target.numerator, target.denominator - target.numerator)
         if relation_named(self.relation) != "add-remove":
             reach = target.denominator
-        budget = amount(self.epsilon, "epsilon") * exact(self.share, "share")
+        budget = amount(self.epsilon, "epsilon") * binary(self.share, "share")
         return SparseVector(budget, 0, hits=1, sensitivity=reach)
 
     def within(self, doublings: int) -> Quantile:
         """The quantile of stage two on the interval after so many doublings."""
-        budget = amount(self.epsilon, "epsilon") * (1 - exact(self.share, "share"))
-        low, width = exact(self.low, "low"), exact(self.unit, "unit") * 2**doublings
+        budget = amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))
+        low, width = binary(self.low, "low"), binary(self.unit, "unit") * 2**doublings
         ends: tuple[Number, Number] = (low, low + width)
         if is_whole_type(self.low) and is_whole_type(self.unit):
             ends = (int(low), int(low + width))
@@ -106,7 +107,7 @@ class UnboundedQuantile(Mechanism):
         """b * (records below low + unit 2^i) - a * n for each i."""
         target = self.target
         array = np.sort(read_records(values, "UnboundedQuantile", self.relation != "add-remove"))
-        low, unit = exact(self.low, "low"), exact(self.unit, "unit")
+        low, unit = binary(self.low, "low"), binary(self.unit, "unit")
         edges = [low + unit * 2**i for i in range(self.doublings)]
         # A Python number and a fraction compare exactly, so that a record lies below an edge by itself alone.
         items = array.tolist()

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import Number, amount, positive
+from incrowd.mechanisms.parameters import amount, positive
+from incrowd.noise.readings import Number
 
 MOST = 2**63 - 1
 WIDEST = 2.0**1022  # so that no difference overflows
