@@ -101,7 +101,7 @@ def quantile_lines(
     for q in (0.5, 0.9):
         truth = float(ordered[math.ceil(q * x.size) - 1])
         naive = lambda truth=truth: noisy(truth, width, epsilon, (low, high))  # noqa: E731
-        added = Quantile(epsilon, q, low=low, high=high)
+        added = Quantile(epsilon, q=q, low=low, high=high)
         line(
             f"{name}: quantile {q}, add-remove",
             truth,
@@ -110,7 +110,7 @@ def quantile_lines(
             naive=naive,
             opendp=opendp_quantile(x, q, epsilon, (float(low), float(high)), whole),
         )
-        replaced = Quantile(epsilon, q, low=low, high=high, relation="replace")
+        replaced = Quantile(epsilon, q=q, low=low, high=high, relation="replace")
         line(
             f"{name}: quantile {q}, replace",
             truth,
@@ -134,7 +134,7 @@ def quantile_lines(
             naive=naive,
         )
     quartiles = ordered[[math.ceil(q * x.size) - 1 for q in (0.25, 0.5, 0.75)]].astype(float)
-    three = Quantile(epsilon, [0.25, 0.5, 0.75], low=low, high=high, relation="replace")
+    three = Quantile(epsilon, q=[0.25, 0.5, 0.75], low=low, high=high, relation="replace")
     line(
         f"{name}: three quartiles at once, replace",
         quartiles,
@@ -299,7 +299,7 @@ def other_lines(table: dict[str, np.ndarray], epsilon: float, n: int) -> None:
     above = np.array([int((ages >= a).sum()) for a in range(90, 10, -1)])
     cut = 2 * ages.size // 3
     truth = float(np.argmax(above >= cut))
-    sparse, each = SparseVector(epsilon, cut, monotone=True), Laplace(epsilon / above.size)
+    sparse, each = SparseVector(epsilon, threshold=cut, monotone=True), Laplace(epsilon / above.size)
 
     def first(answers: Any) -> float:
         hits = np.flatnonzero(np.asarray(answers))

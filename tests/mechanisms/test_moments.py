@@ -171,7 +171,7 @@ def test_one_row_moves_all_entries_together_by_at_most_the_joint_bound(d, data, 
 def test_a_mutant_calibrated_to_one_entry_is_caught():
     """The bug: every entry gets noise for its own sensitivity, as if it were released alone."""
     m = Covariance(1.0, columns=3, bounds=[(-1, 1)] * 3)
-    moved = np.abs(m.sums(np.ones((1, 3)), m.bounds))
+    moved = np.abs(m.sums(np.ones((1, 3)), m.ranges))
     assert moved.sum() > 6 * moved.max()
     assert covariance.sensitivity(3, "add-remove", m.count, m.place)[0] == moved.sum()
 
@@ -346,5 +346,5 @@ def test_bad_input_gets_one_sentence(call):
 
 def test_the_share_of_the_range_is_a_fraction_of_the_whole():
     m = Mean(1.0, share=0.25)
-    assert m.range is not None and m.range.epsilon == Fraction(1, 4)
+    assert m.search is not None and m.search.epsilon == Fraction(1, 4)
     assert m.noise.epsilon == pytest.approx(0.75)

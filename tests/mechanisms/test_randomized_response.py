@@ -22,7 +22,7 @@ epsilons = st.floats(0.01, 20)
 
 @given(epsilons, st.integers(2, 12), st.data())
 def test_the_ratio_of_reports_is_epsilon(epsilon, categories, data):
-    m = RandomizedResponse(epsilon, categories)
+    m = RandomizedResponse(epsilon, categories=categories)
     one = data.draw(st.integers(0, categories - 1))
     other = data.draw(st.integers(0, categories - 1))
     matrix = m.probabilities()
@@ -36,9 +36,9 @@ def test_the_ratio_of_reports_is_epsilon(epsilon, categories, data):
 def test_a_given_truth_states_an_epsilon_just_above_its_logarithm(truth, categories):
     if truth * categories <= 1:
         with pytest.raises(InvalidInput):
-            RandomizedResponse.with_truth(truth, categories)
+            RandomizedResponse(truth=truth, categories=categories)
         return
-    m = RandomizedResponse.with_truth(truth, categories)
+    m = RandomizedResponse(truth=truth, categories=categories)
     with mpmath.workdps(40):
         ratio = truth * (categories - 1) / (1 - truth)
         exact = mpmath.log(mpmath.mpf(ratio.numerator) / ratio.denominator)
@@ -48,7 +48,7 @@ def test_a_given_truth_states_an_epsilon_just_above_its_logarithm(truth, categor
 
 
 def test_the_coin_version_is_ln_3():
-    coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    coin = RandomizedResponse(truth=Fraction(3, 4))
     assert math.isclose(coin.privacy.epsilon(), math.log(3), rel_tol=1e-14)
     assert coin.privacy.epsilon() >= math.log(3)
     assert coin.probabilities().tolist() == [[0.75, 0.25], [0.25, 0.75]]
@@ -61,10 +61,10 @@ def test_the_coin_version_is_ln_3():
     "m",
     [
         RandomizedResponse(1.0),
-        RandomizedResponse(0.1, 2),
-        RandomizedResponse(2.5, 5),
-        RandomizedResponse.with_truth(Fraction(3, 4)),
-        RandomizedResponse.with_truth(Fraction(1, 3), 7),
+        RandomizedResponse(0.1, categories=2),
+        RandomizedResponse(2.5, categories=5),
+        RandomizedResponse(truth=Fraction(3, 4)),
+        RandomizedResponse(truth=Fraction(1, 3), categories=7),
     ],
 )
 def test_released_reports_follow_the_stated_probabilities(m):
@@ -77,8 +77,8 @@ def test_released_reports_follow_the_stated_probabilities(m):
 @pytest.mark.statistical
 def test_a_mutant_that_keeps_the_truth_as_if_there_were_two_answers_is_caught():
     """The bug: keep the truth with e^eps / (e^eps + 1) although there are five answers. Chance below 1e-7."""
-    honest = RandomizedResponse(1.0, 5)
-    mutant = RandomizedResponse.with_truth(Fraction(math.exp(1) / (math.exp(1) + 1)), 5)
+    honest = RandomizedResponse(1.0, categories=5)
+    mutant = RandomizedResponse(truth=Fraction(math.exp(1) / (math.exp(1) + 1)), categories=5)
     assert smallest_epsilon(mutant.probabilities()[0], mutant.probabilities()[1]) > 2
     assert mutant.privacy.epsilon() > honest.privacy.epsilon()
     assert surprise(mutant.release(np.zeros(12_000, int)), honest.probabilities()[0]) < 1e-12
@@ -87,7 +87,7 @@ def test_a_mutant_that_keeps_the_truth_as_if_there_were_two_answers_is_caught():
 @given(st.integers(1, 400), epsilons, st.integers(2, 5), st.data())
 def test_estimates_are_unbiased(n, epsilon, categories, data):
     """The estimator applied to the expected reports gives the true counts back."""
-    m = RandomizedResponse(epsilon, categories)
+    m = RandomizedResponse(epsilon, categories=categories)
     truth = np.array(data.draw(st.lists(st.integers(0, 50), min_size=categories, max_size=categories)))
     expected = truth @ m.probabilities()
     estimated = (expected - truth.sum() * m.other) / (m.keep - m.other)
@@ -123,13 +123,13 @@ def test_the_expected_error_is_the_formula_and_the_variance():
     assert m.expected_error(900) == pytest.approx(math.exp(0.75) / (math.exp(1.5) - 1) * 30)
     p, q = m.keep, m.other
     assert m.expected_error(900) == pytest.approx(math.sqrt(900 * p * q) / (p - q))
-    coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    coin = RandomizedResponse(truth=Fraction(3, 4))
     assert coin.expected_error(100) == pytest.approx(math.sqrt(3) / 2 * 10)
 
 
 @given(epsilons, st.integers(2, 6), st.integers(1, 60), st.data())
 def test_the_tail_bound_holds_exactly(epsilon, categories, n, data):
-    m = RandomizedResponse(epsilon, categories)
+    m = RandomizedResponse(epsilon, categories=categories)
     holders = data.draw(st.integers(0, n))
     masses = np.convolve(
         binom.pmf(np.arange(holders + 1), holders, m.keep),
@@ -151,7 +151,7 @@ def test_the_tail_bound_holds_exactly(epsilon, categories, n, data):
 @pytest.mark.parametrize(("epsilon", "n"), [(0.5, 10_000), (3.0, 10_000), (6.0, 10**6), (10.0, 10**7)])
 def test_half_widths_are_within_what_a_normal_tail_costs(epsilon, n, categories):
     """Chernoff's bound on a normal tail is sqrt(2 ln 40) = 2.72 deviations at 95%, where 1.96 would do."""
-    m = RandomizedResponse(epsilon, categories)
+    m = RandomizedResponse(epsilon, categories=categories)
     assert 1.96 <= m.halfwidth(0.95, n) / m.expected_error(n) <= 2.72 * 1.02
 
 
@@ -166,11 +166,11 @@ def test_half_widths_vanish_where_a_report_is_almost_surely_the_truth(epsilon):
 
 def test_the_gap_between_two_answers_keeps_its_digits():
     for epsilon, categories in ((1e-9, 2), (1e-6, 7), (1.0, 3), (700.0, 2)):
-        m = RandomizedResponse(epsilon, categories)
+        m = RandomizedResponse(epsilon, categories=categories)
         with mpmath.workdps(40):
             grow = mpmath.exp(mpmath.mpf(m.exact_epsilon.numerator) / m.exact_epsilon.denominator)
             assert m.gap == pytest.approx(float((grow - 1) / (grow + categories - 1)), rel=1e-14)
-    coin = RandomizedResponse.with_truth(Fraction(1, 2) + Fraction(1, 10**9))
+    coin = RandomizedResponse(truth=Fraction(1, 2) + Fraction(1, 10**9))
     assert coin.gap == pytest.approx(2e-9, rel=1e-15)
 
 
@@ -203,7 +203,7 @@ def test_answers_keep_their_shape():
     assert m.release(np.zeros((2, 3), dtype=np.uint8)).shape == (2, 3)
     assert m.release([]).shape == (0,)
     assert m.estimate([]).counts.tolist() == [0, 0]
-    assert RandomizedResponse(50.0, 4).release([0, 1, 2, 3]).tolist() == [0, 1, 2, 3]
+    assert RandomizedResponse(50.0, categories=4).release([0, 1, 2, 3]).tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ def test_answers_keep_their_shape():
         lambda: RandomizedResponse(float("inf")),
         lambda: RandomizedResponse(1e6),
         lambda: RandomizedResponse("1"),
-        lambda: RandomizedResponse(1.0, 1),
-        lambda: RandomizedResponse(1.0, 2.0),
-        lambda: RandomizedResponse.with_truth(0.5),
-        lambda: RandomizedResponse.with_truth(1),
-        lambda: RandomizedResponse.with_truth(Fraction(1, 4), 3),
+        lambda: RandomizedResponse(1.0, categories=1),
+        lambda: RandomizedResponse(1.0, categories=2.0),
+        lambda: RandomizedResponse(truth=0.5),
+        lambda: RandomizedResponse(truth=1),
+        lambda: RandomizedResponse(truth=Fraction(1, 4), categories=3),
         lambda: RandomizedResponse(1.0).release("yes"),
         lambda: RandomizedResponse(1.0).release([[0], [0, 1]]),
         lambda: RandomizedResponse(1.0).release(np.ma.masked_array([1], mask=[True])),
@@ -240,19 +240,19 @@ def test_bad_input_gets_one_sentence(call):
 @pytest.mark.parametrize("categories", [2, 5])
 def test_estimates_where_the_truth_is_all_but_certain(epsilon, categories):
     """The probability of the truth rounds to 1; counts and intervals are what was reported."""
-    m = RandomizedResponse(epsilon, categories)
+    m = RandomizedResponse(epsilon, categories=categories)
     reports = [0] * 7 + [1] * 1000
     found = m.estimate(reports, 0.95)
     assert found.counts[:2] == pytest.approx([7, 1000])
     assert found.low[:2].tolist() == found.high[:2].tolist() == [7, 1000]
     assert 0 <= m.stray <= 1e-14 and m.log_odds == pytest.approx(epsilon - math.log(categories - 1))
     assert m.expected_error(1000) >= 0
-    near = RandomizedResponse.with_truth(1 - Fraction(1, 10**30))
+    near = RandomizedResponse(truth=1 - Fraction(1, 10**30))
     assert near.estimate(reports).high.tolist() == [7, 1000]
     assert near.stray == pytest.approx(1e-30)
 
 
 def test_stray_reports_and_odds_agree_with_the_truth():
-    for m in (RandomizedResponse(1.0, 3), RandomizedResponse.with_truth(Fraction(3, 4))):
+    for m in (RandomizedResponse(1.0, categories=3), RandomizedResponse(truth=Fraction(3, 4))):
         assert m.stray == pytest.approx(1 - m.keep)
         assert m.log_odds == pytest.approx(math.log(m.keep / (1 - m.keep)))

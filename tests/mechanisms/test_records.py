@@ -92,7 +92,7 @@ COLUMNS = {
     **{f"Quantile, reals, {r}": Quantile(1.0, low=0.0, high=9.0, relation=r) for r in BOTH},
     "Quantile, coarse": Quantile(1.0, low=0.0, high=64.0, grid=4.0),
     "Quantile, far": Quantile(1.0, low=2**59, high=2**59 + 9),
-    "Quantile, several": Quantile(1.0, [0.25, 0.5], low=0, high=9),
+    "Quantile, several": Quantile(1.0, q=[0.25, 0.5], low=0, high=9),
     "Maximum": Maximum(1.0, low=0, high=9),
     "Minimum": Minimum(1.0, low=0.0, high=9.0),
     **{f"UnboundedQuantile, {r}": UnboundedQuantile(1.0, relation=r) for r in BOTH},
@@ -164,7 +164,9 @@ def test_no_record_makes_a_histogram_or_a_survey_raise(values):
     assert Histogram(1.0).release(numbers, edges=[0, 1, math.inf]).shape == (2,)
     StableHistogram(1.0, 0.1).release(values)
     StableMode(1.0, 0.1).release({repr(value): 2**70 for value in values})
-    assert ((found := RandomizedResponse(1.0, 3).release(numbers)) >= 0).all() and (found < 3).all()
+    assert ((found := RandomizedResponse(1.0, categories=3).release(numbers)) >= 0).all() and (
+        found < 3
+    ).all()
     for value in numbers:
         assert RandomizedResponse(1.0).release(value) in (0, 1)
     m = SubsampleAndAggregate(len, 1.0, blocks=2, low=0, high=5)
@@ -184,7 +186,7 @@ def test_no_value_of_a_statistic_makes_a_release_raise(values):
         assert np.isfinite(m.release(values)).all()
         assert math.isfinite(m.release(values[0]))
     for kind in (Exponential, PermuteAndFlip, ReportNoisyMax):
-        assert 0 <= kind(1.0, reach).release(values) < len(values)
+        assert 0 <= kind(1.0, sensitivity=reach).release(values) < len(values)
     assert len(SparseVector(1.0, sensitivity=reach).release(values)) <= len(values)
     SparseVector(1.0, sensitivity=reach, values=0.5).release(values)
     ProposeTestRelease(1.0, 0.1, bound=reach).release((values[0], 10**30))
@@ -336,7 +338,7 @@ def test_units_are_told_apart_by_two_records_alone():
 @pytest.mark.statistical
 def test_what_is_no_answer_is_reported_uniformly():
     """Fails by chance below 1e-7."""
-    m = RandomizedResponse(2.0, 3)
+    m = RandomizedResponse(2.0, categories=3)
     for missing in (None, 7, -1, math.nan, 1.5, 2**70):
         assert surprise(m.release([missing] * 3_000), np.full(3, 1 / 3)) > FAILURE
     matrix = np.vstack([m.probabilities(), np.full(3, 1 / 3)])

@@ -33,7 +33,7 @@ def neighbour(draw, utilities, sensitivity, monotone):
 @settings(max_examples=60, deadline=None)
 @given(epsilons, scores, st.integers(1, 3), st.booleans(), st.data())
 def test_the_ratio_is_never_above_epsilon(kind, epsilon, utilities, sensitivity, monotone, data):
-    m = kind(epsilon, sensitivity, monotone)
+    m = kind(epsilon, sensitivity=sensitivity, monotone=monotone)
     moved = neighbour(data.draw, utilities, sensitivity, monotone)
     p, q = m.probabilities(utilities), m.probabilities(moved)
     assert p.sum() == pytest.approx(1, abs=1e-9)
@@ -43,7 +43,7 @@ def test_the_ratio_is_never_above_epsilon(kind, epsilon, utilities, sensitivity,
 @settings(max_examples=60)
 @given(epsilons, scores, st.integers(1, 3), st.booleans(), st.data())
 def test_the_exponential_mechanism_is_bounded_range(epsilon, utilities, sensitivity, monotone, data):
-    m = Exponential(epsilon, sensitivity, monotone)
+    m = Exponential(epsilon, sensitivity=sensitivity, monotone=monotone)
     moved = neighbour(data.draw, utilities, sensitivity, monotone)
     ratio = np.log(m.probabilities(utilities)) - np.log(m.probabilities(moved))
     assert ratio.max() - ratio.min() <= float(epsilon) * (1 + 1e-9) + 1e-12
@@ -155,7 +155,7 @@ def test_coins_in_two_parts_are_the_same_coins(utilities):
 def test_choices_among_real_utilities_follow_the_stated_probabilities(kind):
     """Fails by chance below 1e-7."""
     utilities = [0.25, 1.125, -0.7, 2.0]
-    m = kind(1.5, 0.5, grid=0.125) if kind is ReportNoisyMax else kind(1.5, 0.5)
+    m = kind(1.5, sensitivity=0.5, grid=0.125) if kind is ReportNoisyMax else kind(1.5, sensitivity=0.5)
     chosen = [m.release(utilities) for _ in range(4_000)]
     assert surprise(chosen, m.probabilities(utilities)) > FAILURE
 
@@ -227,9 +227,9 @@ def test_the_pumpkin_auction():
     for left_out in range(4):
         fewer = bids[:left_out] + bids[left_out + 1 :]
         assert smallest_epsilon(p, m.probabilities(revenue(fewer))) <= 6
-    assert PermuteAndFlip(6, 3, monotone=True).probabilities(revenue(bids)) @ revenue(bids) > p @ revenue(
+    assert PermuteAndFlip(6, sensitivity=3, monotone=True).probabilities(revenue(bids)) @ revenue(
         bids
-    )
+    ) > p @ revenue(bids)
 
 
 @pytest.mark.parametrize("kind", ALL)
@@ -270,7 +270,7 @@ def test_bad_parameters_get_one_sentence(kind, given):
     ],
 )
 def test_bad_utilities_get_one_sentence(kind, utilities):
-    m = kind(1.0, 1.0)
+    m = kind(1.0, sensitivity=1.0)
     for call in (m.release, m.probabilities):
         with pytest.raises(InvalidInput) as caught:
             call(utilities)

@@ -52,7 +52,7 @@ def test_selection_is_private_exactly_and_wastes_nothing(epsilon, delta):
 
 @pytest.mark.parametrize(("groups", "relation", "parts"), [(3, "add-remove", 3), (2, "replace", 4)])
 def test_several_keys_per_unit_share_the_budget(groups, relation, parts):
-    m = PartitionSelection(1.0, 1e-4, groups, relation)
+    m = PartitionSelection(1.0, 1e-4, groups=groups, relation=relation)
     pi = [m.probability(k) for k in range(40)]
     assert slack(pi, Fraction(1, parts), Fraction(1, 10**4) / parts) <= 0
     assert m.probability(1) == pytest.approx(1e-4 / parts)
@@ -63,7 +63,7 @@ def test_selection_beats_the_noisy_threshold():
     m, noisy = PartitionSelection(1.0, 1e-6), StableHistogram(1.0, 1e-6)
     for n in range(1, 40):
         y = np.arange(noisy.threshold, 400)
-        assert float(m.probability(n)) >= noisy.noise.pmf(y, n).sum() - 1e-12
+        assert float(m.probability(n)) >= noisy.mechanism.pmf(y, n).sum() - 1e-12
 
 
 def test_a_mutant_that_names_one_count_earlier_is_caught():
@@ -93,7 +93,7 @@ def law(m, count, top=200):
     if count == 0:
         return np.append(1.0, np.zeros(top - m.threshold))
     y = np.arange(m.threshold, top)
-    shown = m.noise.pmf(y, count)
+    shown = m.mechanism.pmf(y, count)
     return np.append(1 - shown.sum(), shown)
 
 
@@ -109,18 +109,18 @@ def test_one_key_of_a_stable_histogram_is_epsilon_delta_private(epsilon, delta, 
 
 def test_the_threshold_is_the_least_that_is_private():
     for epsilon, delta, groups in ((1.0, 1e-6, 1), (0.3, 1e-3, 4), (5.0, 0.2, 1), (2.0, 0.9, 3)):
-        m = StableHistogram(epsilon, delta, groups, noise="laplace")
+        m = StableHistogram(epsilon, delta, groups=groups, noise="laplace")
         y = np.arange(m.threshold, m.threshold + 2000)
-        alone = m.noise.pmf(y, 1).sum()
+        alone = m.mechanism.pmf(y, 1).sum()
         assert groups * alone <= delta
-        assert m.threshold == 1 or groups * (alone + m.noise.pmf(m.threshold - 1, 1)) > delta * (1 - 1e-9)
+        assert m.threshold == 1 or groups * (alone + m.mechanism.pmf(m.threshold - 1, 1)) > delta * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_new_keys_together_stay_within_delta(noise):
     """A unit alone in three keys: some key shows with probability at most delta."""
     m = StableHistogram(1.0, 1e-3, groups=3, noise=noise)
-    shown = m.noise.pmf(np.arange(m.threshold, 4000), 1).sum()
+    shown = m.mechanism.pmf(np.arange(m.threshold, 4000), 1).sum()
     assert 1 - (1 - shown) ** 3 <= m.key_delta <= Fraction(1, 1000)
 
 
@@ -135,21 +135,21 @@ def test_gaussian_noise_on_many_keys_keeps_epsilon_and_delta(epsilon, delta, gro
     For j new keys the two laws are a Gaussian pair of mu sqrt((keys - j) / keys), as the noise itself states
     it, beside the event that a new key is shown, whose chance is summed from the exact mass function.
     """
-    m = StableHistogram(epsilon, delta, groups, relation, noise="gaussian")
+    m = StableHistogram(epsilon, delta, groups=groups, relation=relation, noise="gaussian")
     keys = groups if relation == "add-remove" else 2 * groups
-    assert m.sensitivity == keys and m.noise.sensitivity**2 >= keys
-    top = m.threshold + math.ceil(12 * m.noise.scale) + 2
-    shown = m.noise.pmf(np.arange(m.threshold, top), 1).sum()
+    assert m.sensitivity == keys and m.mechanism.sensitivity**2 >= keys
+    top = m.threshold + math.ceil(12 * m.mechanism.noise_scale) + 2
+    shown = m.mechanism.pmf(np.arange(m.threshold, top), 1).sum()
     assert keys * shown <= m.key_delta
     # Not needlessly high: one lower and the keys' part of delta is exceeded.
-    lower = shown + m.noise.pmf(m.threshold - 1, 1)
+    lower = shown + m.mechanism.pmf(m.threshold - 1, 1)
     assert m.threshold == 2 or keys * lower > float(m.key_delta) * (1 - 1e-3)
 
     def delta_of(mu):
         return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
     for new in {0, min(1, keys - 1), keys // 2, keys - 1}:
-        mu = m.noise.mu * math.sqrt((keys - new) / keys)
+        mu = m.mechanism.mu * math.sqrt((keys - new) / keys)
         event = 1 - (1 - shown) ** new
         assert event + (1 - event) * delta_of(mu) <= delta * (1 + 1e-9)
     assert m.privacy.delta(epsilon) <= delta * (1 + 1e-9)
@@ -161,7 +161,7 @@ def test_gaussian_noise_on_many_keys_keeps_epsilon_and_delta(epsilon, delta, gro
 def test_two_keys_of_a_unit_together_are_private_by_enumeration(epsilon, delta, noise):
     """All outcomes of two keys, each shared with others (at every count that matters) or new."""
     m = StableHistogram(epsilon, delta, groups=2, noise=noise)
-    top = m.threshold + math.ceil(9 * m.scale) + 40
+    top = m.threshold + math.ceil(9 * m.noise_scale) + 40
     laws = {count: law(m, count, top) for count in (0, 1, 2, m.threshold - 1, m.threshold, m.threshold + 4)}
     worst = 0.0
     for one, two in itertools.product((0, 1, m.threshold - 1, m.threshold), repeat=2):
@@ -175,7 +175,7 @@ def test_two_keys_of_a_unit_together_are_private_by_enumeration(epsilon, delta, 
 @pytest.mark.parametrize(("epsilon", "delta", "groups"), SETTINGS)
 def test_the_noise_with_the_lower_threshold_is_taken(epsilon, delta, groups):
     best, *both = (
-        StableHistogram(epsilon, delta, groups, noise=noise).threshold
+        StableHistogram(epsilon, delta, groups=groups, noise=noise).threshold
         for noise in (None, "laplace", "gaussian")
     )
     assert best == min(both)
@@ -183,20 +183,24 @@ def test_the_noise_with_the_lower_threshold_is_taken(epsilon, delta, groups):
 
 def test_many_keys_cost_their_root_and_not_their_number():
     """100 keys at epsilon 1 and delta 1e-6: the noise falls from 141 to 44, the threshold to a seventh."""
-    laplace, gaussian = (StableHistogram(1.0, 1e-6, 100, noise=noise) for noise in ("laplace", None))
-    assert laplace.scale * math.sqrt(2) == pytest.approx(141, abs=1)
-    assert gaussian.scale == pytest.approx(43.3, abs=0.5)
+    laplace, gaussian = (StableHistogram(1.0, 1e-6, groups=100, noise=noise) for noise in ("laplace", None))
+    assert laplace.noise_scale * math.sqrt(2) == pytest.approx(141, abs=1)
+    assert gaussian.noise_scale == pytest.approx(43.3, abs=0.5)
     assert gaussian.threshold < laplace.threshold / 7
-    assert isinstance(StableHistogram(1.0, 1e-6).noise, Laplace)
-    assert isinstance(StableHistogram(10_000.0, 1e-6, 3).noise, Laplace)  # where no Gaussian can be drawn
+    assert isinstance(StableHistogram(1.0, 1e-6).mechanism, Laplace)
+    assert isinstance(
+        StableHistogram(10_000.0, 1e-6, groups=3).mechanism, Laplace
+    )  # where no Gaussian can be drawn
 
 
 def test_mutants_of_gaussian_thresholding_are_caught():
     """The bugs: L2 sensitivity 1 for a unit in 100 keys; a threshold for one new key; delta spent twice."""
-    m = StableHistogram(1.0, 1e-6, 100)
+    m = StableHistogram(1.0, 1e-6, groups=100)
     alone = Gaussian(1.0, 1e-6, sensitivity=1)
-    assert 10 / alone.scale > m.noise.mu * 5
-    shown = m.noise.pmf(np.arange(StableHistogram(1.0, 1e-6, 1, noise="gaussian").threshold, 900), 1).sum()
+    assert 10 / alone.noise_scale > m.mechanism.mu * 5
+    shown = m.mechanism.pmf(
+        np.arange(StableHistogram(1.0, 1e-6, groups=1, noise="gaussian").threshold, 900), 1
+    ).sum()
     assert 100 * shown > 1e-6
     twice = Gaussian(1.0, 1e-6, sensitivity=10).privacy + threshold(1e-6)
     assert twice.delta(1) > 1.9e-6 > 1e-6 >= m.privacy.delta(1) * (1 - 1e-9)
@@ -217,7 +221,7 @@ def test_released_counts_with_gaussian_noise_follow_their_law():
 def test_a_mutant_whose_threshold_ignores_the_unit_itself_is_caught():
     """The bug: P(Z >= T) <= delta is asked for instead of P(1 + Z >= T)."""
     m = StableHistogram(1.0, 1e-4)
-    shown = m.noise.pmf(np.arange(m.threshold - 1, 4000), 1).sum()
+    shown = m.mechanism.pmf(np.arange(m.threshold - 1, 4000), 1).sum()
     assert shown > 1e-4
 
 

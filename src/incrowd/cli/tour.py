@@ -219,7 +219,6 @@ def _bars(curator: Curator) -> Step:
 
 
 def _coin() -> Step:
-    from fractions import Fraction
 
     import numpy as np
 
@@ -227,7 +226,7 @@ def _coin() -> Step:
 
     incomes = adult().column("income").to_numpy(zero_copy_only=False)
     rich = np.asarray(incomes == ">50K")
-    coin = RandomizedResponse.with_truth(Fraction(3, 4))
+    coin = RandomizedResponse(truth=0.75)
     found = coin.estimate(coin.release(rich))
     share, low, high = (float(each[1]) / len(rich) for each in (found.counts, found.low, found.high))
     said = (

@@ -118,7 +118,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
         mechanism = line.mechanism(measure, leaf.distance)
         values = exact.sums[name][shown]
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
-        scale = mechanism.scale_in_steps if isinstance(mechanism, Laplace) else mechanism.scale
+        scale = mechanism.scale_in_steps if isinstance(mechanism, Laplace) else mechanism.noise_scale
         noisy[name] = Noisy(line.noise, Fraction(scale), measure.step)
     for name in exact.cells:
         columns |= _quantiles(index, exact, price, name, shown)
@@ -142,7 +142,7 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
     mass = KEY_MASS * leaf.distance
     if line.noise == "gaussian":
         wide = Gaussian(scale=Fraction(mass) / Fraction(line.mu) * WIDER, sensitivity=mass)
-        noisy, tail = wide.release(exact.weights), gaussian_tail(wide.scale)
+        noisy, tail = wide.release(exact.weights), gaussian_tail(wide.noise_scale)
     else:
         noisy = Laplace(line.epsilon, sensitivity=mass).release(exact.weights)
         tail = laplace_tail(float(mass / line.epsilon))

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from incrowd.mechanisms.parameters import (
     confidence_level,
     float_above,
     float_below,
+    one_calibration,
     positive,
     probability,
 )
@@ -56,88 +58,92 @@ class Estimate:
     confidence: float
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Mechanism):
     """Randomised answers among `categories` possibilities, numbered from 0 (0 and 1 for no and yes).
 
-    >>> coin = RandomizedResponse.with_truth(Fraction(3, 4))
-    >>> round(coin.epsilon, 6), coin.expected_error(10_000)
+    Give epsilon, or the probability of reporting the truth.
+
+    >>> coin = RandomizedResponse(truth=0.75)
+    >>> round(coin.privacy.epsilon(), 6), coin.expected_error(10_000)
     (1.098612, 86.60254037844386)
     >>> RandomizedResponse(epsilon=1.0).sample_size(alpha=0.01, epsilon=1.0)
     9207
     """
 
-    exact_epsilon: Fraction
-    categories: int
-    truth: Fraction | None
+    epsilon: Number | None = None
+    _: KW_ONLY
+    categories: int = 2
+    truth: Number | None = None
 
-    def __init__(self, epsilon: Number, categories: int = 2) -> None:
-        budget = amount(epsilon, "epsilon")
-        if not Fraction(1, 10**9) <= budget <= 700:
+    def __post_init__(self) -> None:
+        ways = {"epsilon": self.epsilon, "truth": self.truth}
+        one_calibration("RandomizedResponse", (("epsilon",), ("truth",)), ways)
+        many = whole(self.categories, "categories", least=2)
+        kept = self.exact_truth
+        if kept is None:
+            if not Fraction(1, 10**9) <= self.exact_epsilon <= 700:
+                raise InvalidInput(
+                    f"epsilon must lie between 1e-9 and 700 for randomized response, not {self.epsilon}."
+                )
+        elif kept * many <= 1:
             raise InvalidInput(
-                f"epsilon must lie between 1e-9 and 700 for randomized response, not {epsilon}."
+                f"truth must be above 1/{many}, the chance of a guess among {many} answers, not {self.truth}."
             )
-        self._set(budget, whole(categories, "categories", least=2), None)
-
-    def _set(self, epsilon: Fraction, categories: int, truth: Fraction | None) -> None:
-        object.__setattr__(self, "exact_epsilon", epsilon)
-        object.__setattr__(self, "categories", categories)
-        object.__setattr__(self, "truth", truth)
-
-    @classmethod
-    def with_truth(cls, truth: Number, categories: int = 2) -> RandomizedResponse:
-        """Keep the truth with a given rational probability; epsilon = ln(p (k - 1) / (1 - p)), rounded up."""
-        kept = probability(truth, "truth")
-        many = whole(categories, "categories", least=2)
-        if kept * many <= 1:
-            raise InvalidInput(
-                f"truth must be above 1/{many}, the chance of a guess among {many} answers, not {truth}."
-            )
-        if not Fraction(1, 10**9) <= kept - Fraction(1, many) or 1 - kept < Fraction(1, 10**300):
+        elif not Fraction(1, 10**9) <= kept - Fraction(1, many) or 1 - kept < Fraction(1, 10**300):
             raise InvalidInput(f"truth must be further from 1 and from 1/{many} than {float(kept)}.")
-        made = cls.__new__(cls)
-        made._set(Fraction(_log_above(kept * (many - 1) / (1 - kept))), many, kept)
-        return made
 
-    @property
-    def epsilon(self) -> float:
-        """The guarantee of one report, rounded up."""
+    @cached_property
+    def exact_truth(self) -> Fraction | None:
+        """The exact probability of the truth where it is given, else None."""
+        return None if self.truth is None else probability(self.truth, "truth")
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The epsilon of one report; for a given truth p, ln(p (k - 1) / (1 - p)), rounded up."""
+        kept = self.exact_truth
+        if kept is None:
+            return amount(self.epsilon, "epsilon")
+        return Fraction(_log_above(kept * (self.categories - 1) / (1 - kept)))
+
+    @cached_property
+    def _epsilon(self) -> float:
         return float_up(self.exact_epsilon)
 
     @property
     def keep(self) -> float:
         """The probability of reporting the truth."""
-        if self.truth is not None:
-            return float(self.truth)
-        return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+        if self.exact_truth is not None:
+            return float(self.exact_truth)
+        return 1 / (1 + (self.categories - 1) * math.exp(-self._epsilon))
 
     @property
     def stray(self) -> float:
         """The probability of reporting anything but the truth, to full precision however small it is."""
-        if self.truth is not None:
-            return float(1 - self.truth)
+        if self.exact_truth is not None:
+            return float(1 - self.exact_truth)
         return (self.categories - 1) * self.other
 
     @property
     def log_odds(self) -> float:
         """ln(p / (1 - p)) for the probability p of reporting the truth; finite where p rounds to 1."""
-        if self.truth is not None:
-            return math.log(self.truth) - math.log(1 - self.truth)
-        return self.epsilon - math.log(self.categories - 1)
+        if self.exact_truth is not None:
+            return math.log(self.exact_truth) - math.log(1 - self.exact_truth)
+        return self._epsilon - math.log(self.categories - 1)
 
     @property
     def other(self) -> float:
         """The probability of reporting any one answer that is not the truth."""
-        if self.truth is not None:
-            return float((1 - self.truth) / (self.categories - 1))
-        return 1 / (math.exp(self.epsilon) + self.categories - 1)
+        if self.exact_truth is not None:
+            return float((1 - self.exact_truth) / (self.categories - 1))
+        return 1 / (math.exp(self._epsilon) + self.categories - 1)
 
     @property
     def gap(self) -> float:
         """p - q, by how much the truth is likelier than another answer, to full precision."""
-        if self.truth is not None:
-            return float(self.truth - (1 - self.truth) / (self.categories - 1))
-        return -math.expm1(-self.epsilon) / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+        if self.exact_truth is not None:
+            return float(self.exact_truth - (1 - self.exact_truth) / (self.categories - 1))
+        return -math.expm1(-self._epsilon) / (1 + (self.categories - 1) * math.exp(-self._epsilon))
 
     @property
     def privacy(self) -> Guarantee:
@@ -155,12 +161,12 @@ class RandomizedResponse(Mechanism):
         answers = self._given(value)
         size = answers.shape or None
         # Only the distance from the truth is drawn: 0 keeps it, and the others are alike by symmetry.
-        if self.truth is None:
+        if self.exact_truth is None:
             distance = categorical(
                 [1] + [0] * (self.categories - 1), rate=self.exact_epsilon, size=size, source=source
             )
         else:
-            kept = bernoulli(self.truth, size=size, source=source)
+            kept = bernoulli(self.exact_truth, size=size, source=source)
             moved = uniform(self.categories - 1, size=size, source=source)
             distance = np.where(kept, 0, 1 + np.asarray(moved))
         reports = np.asarray((answers + np.asarray(distance)) % self.categories, dtype=np.int64)
@@ -200,8 +206,8 @@ class RandomizedResponse(Mechanism):
         """The standard deviation of an estimated count (for more than two answers, the worst over truths)."""
         n = whole(reports, "reports", least=0)
         p, q = self.keep, self.other
-        if self.truth is None and self.categories == 2:
-            return math.exp(self.epsilon / 2) / math.expm1(self.epsilon) * math.sqrt(n)
+        if self.exact_truth is None and self.categories == 2:
+            return math.exp(self._epsilon / 2) / math.expm1(self._epsilon) * math.sqrt(n)
         return math.sqrt(n * max(p * self.stray, q * (1 - q))) / self.gap
 
     def tail(self, error: Number, reports: int) -> float:
@@ -230,7 +236,7 @@ class RandomizedResponse(Mechanism):
         Without a confidence, alpha bounds the standard deviation; with one, the error itself with that
         confidence (`halfwidth`).
         """
-        one = RandomizedResponse(epsilon, categories)
+        one = RandomizedResponse(epsilon, categories=categories)
         width = float(positive(alpha, "alpha"))
         if confidence is None:
             return math.ceil((one.expected_error(1) / width) ** 2)

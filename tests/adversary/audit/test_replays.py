@@ -73,7 +73,7 @@ def test_an_added_record_is_not_a_replaced_one():
 
 @pytest.mark.parametrize("monotone", [False, True])
 def test_the_first_hit_has_the_probability_of_its_answers(monotone):
-    vector = SparseVector(1.0, 2, monotone=monotone)
+    vector = SparseVector(1.0, threshold=2, monotone=monotone)
     questions = [0, 3, -5, 1]
     found = first_hit(vector, questions)
     ends = [[False] * place + [True] for place in range(4)] + [[False] * 4]
@@ -103,7 +103,7 @@ def test_the_loss_of_a_choice_by_rank_is_that_of_its_probabilities():
 
 
 def test_several_quantiles_are_replayed_choice_by_choice():
-    three = Quantile(3.0, [0.25, 0.5, 0.75], low=0, high=9)
+    three = Quantile(3.0, q=[0.25, 0.5, 0.75], low=0, high=9)
     with recorded() as found:
         three.release([1, 5, 7], SeededSource(1))
     assert [step.mechanism for step in found.steps] == ["points"] * 3

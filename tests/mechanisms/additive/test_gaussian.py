@@ -77,7 +77,7 @@ def test_a_rho_is_met(rho, sensitivity):
     m = Gaussian(rho=rho, sensitivity=sensitivity)
     assert m.privacy.rho <= rho
     assert math.isclose(m.privacy.rho, rho, rel_tol=1e-9)
-    assert math.isclose(m.scale, sensitivity / math.sqrt(2 * rho), rel_tol=1e-5)
+    assert math.isclose(m.noise_scale, sensitivity / math.sqrt(2 * rho), rel_tol=1e-5)
 
 
 @given(st.floats(0.02, 1e6), st.integers(1, 5))
@@ -88,7 +88,7 @@ def test_a_scale_states_the_mu_it_buys(scale, sensitivity):
     )
     assert Fraction(m.mu) ** 2 > exact * (1 + Fraction(1, 2**53))
     assert math.isclose(m.mu, sensitivity / scale, rel_tol=1e-8)
-    assert m.scale == pytest.approx(scale, rel=1e-15)
+    assert m.noise_scale == pytest.approx(scale, rel=1e-15)
 
 
 @settings(max_examples=30, deadline=None)
@@ -150,7 +150,7 @@ def test_the_guarantee_as_stated_holds_what_was_asked_for(epsilon, delta):
 
 def test_analytic_beats_the_textbook():
     for epsilon in (0.1, 0.5, 0.99):
-        assert Gaussian(epsilon=epsilon, delta=1e-6).scale < textbook_sigma(epsilon, 1e-6)
+        assert Gaussian(epsilon=epsilon, delta=1e-6).noise_scale < textbook_sigma(epsilon, 1e-6)
 
 
 @given(st.floats(0.1, 10), st.floats(0.01, 10), st.sampled_from([None, 0.25, 1.0]), st.data())
@@ -161,7 +161,7 @@ def test_reals_on_a_grid_keep_the_claim_after_flooring(rho, sensitivity, grid, d
     way = data.draw(st.lists(st.floats(-1, 1), min_size=size, max_size=size))
     length = math.sqrt(sum(w * w for w in way)) or 1.0
     other = [x + 0.999999 * sensitivity * w / length for x, w in zip(one, way, strict=True)]
-    apart = m.grid.steps(one, "Gaussian") - m.grid.steps(other, "Gaussian")
+    apart = m.lattice.steps(one, "Gaussian") - m.lattice.steps(other, "Gaussian")
     squared = sum(int(a) ** 2 for a in apart) * Fraction(4) ** m.fine
     assert squared / (m.sigma_in_fine_steps**2 - 64**2) <= Fraction(m.mu) ** 2
 

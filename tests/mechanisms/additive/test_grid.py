@@ -20,7 +20,7 @@ from incrowd.mechanisms.additive.grid import (
     at_exponent,
     floored_l1,
     floored_l2,
-    lattice,
+    lattice_of,
 )
 
 reals = st.floats(-1e6, 1e6)
@@ -87,11 +87,11 @@ def test_noise_clamped_by_its_sampler_gives_the_same_output(value, noise):
 
 
 def test_a_whole_sensitivity_means_integers_and_any_other_means_reals():
-    assert lattice(None, 1, -20) == INTEGERS
-    assert lattice(None, np.int64(3), -20) == INTEGERS
-    assert lattice(None, 1.0, -20) == Grid(-20, integers=False)
-    assert lattice(0.25, 1, -20) == Grid(-2, integers=False)
-    assert lattice(INTEGERS, 1.5, -20) == INTEGERS
+    assert lattice_of(None, 1, -20) == INTEGERS
+    assert lattice_of(None, np.int64(3), -20) == INTEGERS
+    assert lattice_of(None, 1.0, -20) == Grid(-20, integers=False)
+    assert lattice_of(0.25, 1, -20) == Grid(-2, integers=False)
+    assert lattice_of(INTEGERS, 1.5, -20) == INTEGERS
 
 
 def test_outputs_keep_the_kind_and_shape_of_the_input():
@@ -140,4 +140,4 @@ def test_no_value_of_the_right_kind_is_refused():
 @pytest.mark.parametrize("grid", [0, -1, 0.3, 3, float("nan"), "1", True, 2.0**-1040, 2.0**1000])
 def test_grids_that_are_not_powers_of_two_are_refused(grid):
     with pytest.raises(InvalidInput):
-        lattice(grid, 1.0, 0)
+        lattice_of(grid, 1.0, 0)

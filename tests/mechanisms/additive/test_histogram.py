@@ -29,7 +29,7 @@ def test_adding_a_unit_costs_epsilon_and_replacing_one_costs_epsilon_too(epsilon
     replaced = Histogram(epsilon=epsilon, relation="replace")
     worst = smallest_epsilon(joint(replaced, (a, b)), joint(replaced, (a + 1, b - 1)))
     assert worst == pytest.approx(replaced.privacy.epsilon(), rel=1e-9)
-    assert replaced.scale == pytest.approx(2 * added.scale)
+    assert replaced.noise_scale == pytest.approx(2 * added.noise_scale)
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
@@ -40,7 +40,7 @@ def test_gaussian_cells_stay_within_epsilon_and_delta(relation):
     assert m.release([3, 4, 0]).dtype == np.int64
     rho = Histogram(rho=0.5, relation=relation)
     assert rho.privacy.rho <= 0.5
-    assert rho.scale == pytest.approx(1.0 if relation == "add-remove" else math.sqrt(2), rel=1e-6)
+    assert rho.noise_scale == pytest.approx(1.0 if relation == "add-remove" else math.sqrt(2), rel=1e-6)
 
 
 def test_a_mutant_that_forgets_the_relation_is_caught():
@@ -53,7 +53,7 @@ def test_a_mutant_that_forgets_the_relation_is_caught():
 
 def test_the_gain_over_composing_cell_by_cell_is_the_number_of_cells():
     together, alone = Histogram(epsilon=1.0), Laplace(epsilon=1.0 / 1000)
-    assert alone.scale / together.scale == pytest.approx(1000)
+    assert alone.noise_scale / together.noise_scale == pytest.approx(1000)
     assert (alone.privacy * 1000).epsilon() >= together.privacy.epsilon()
 
 

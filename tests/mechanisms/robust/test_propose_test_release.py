@@ -28,7 +28,7 @@ def law(m, value, distance, span=300):
 )
 def test_calm_neighbours_cost_epsilon(epsilon, delta, bound, distance, data):
     """Within the bound the value moves by at most it and the distance by at most 1."""
-    m = ProposeTestRelease(epsilon, delta, bound)
+    m = ProposeTestRelease(epsilon, delta, bound=bound)
     moved = data.draw(st.integers(-bound, bound))
     nearer = max(0, distance - data.draw(st.integers(0, 1)))
     p, q = law(m, 0, distance), law(m, moved, nearer)
@@ -40,9 +40,9 @@ def test_calm_neighbours_cost_epsilon(epsilon, delta, bound, distance, data):
 @given(st.floats(0.2, 4), st.sampled_from([0.3, 0.1, 1e-3, 1e-6]), st.sampled_from([0, 1, 3]))
 def test_unstable_neighbours_cost_delta(epsilon, delta, bound):
     """Beyond the bound both distances are 0: whatever is released is released with probability delta."""
-    m = ProposeTestRelease(epsilon, delta, bound)
+    m = ProposeTestRelease(epsilon, delta, bound=bound)
     assert m.chance(0) <= delta
-    test = ProposeTestRelease(epsilon, delta, bound)
+    test = ProposeTestRelease(epsilon, delta, bound=bound)
     assert test.threshold == 1 or m.chance(1) * (1 + 1e-9) >= delta * math.exp(-float(m.test_epsilon))
 
 
@@ -54,7 +54,7 @@ def test_the_threshold_is_the_least_that_holds():
 
 def test_a_mutant_that_tests_without_noise_is_caught():
     """The bug: refuse exactly when the distance is below T; a neighbour across the line is told for sure."""
-    m = ProposeTestRelease(1.0, 1e-3, 1)
+    m = ProposeTestRelease(1.0, 1e-3, bound=1)
 
     def mutant(value, distance):
         passes = float(distance >= m.threshold)
@@ -66,7 +66,7 @@ def test_a_mutant_that_tests_without_noise_is_caught():
 
 def test_a_mutant_whose_threshold_has_no_slack_is_caught():
     """The bug: pass when the noisy distance is above 0, so unstable data are released half of the time."""
-    m = ProposeTestRelease(1.0, 1e-3, 1)
+    m = ProposeTestRelease(1.0, 1e-3, bound=1)
     above_zero = m.chance(m.threshold - 1)
     assert above_zero > 1e-3 >= m.chance(0)
 
@@ -74,7 +74,7 @@ def test_a_mutant_whose_threshold_has_no_slack_is_caught():
 @pytest.mark.statistical
 def test_passes_and_values_follow_the_stated_law():
     """Fails by chance below 1e-7."""
-    m = ProposeTestRelease(2.0, 0.05, 1)
+    m = ProposeTestRelease(2.0, 0.05, bound=1)
     for distance in (0, 1, m.threshold, m.threshold + 3):
         seen = [m.release((0, distance)) for _ in range(2_500)]
         places = [0 if value is None else 1 + min(max(value, -30), 31) + 30 for value in seen]
@@ -289,11 +289,11 @@ def test_reals_and_kinds():
         lambda: ProposeTestRelease(1, 1e-3, bound=-1),
         lambda: ProposeTestRelease(1, 1e-3, bound="1"),
         lambda: ProposeTestRelease(1, 1e-3, share=1),
-        lambda: ProposeTestRelease(1, 1e-3, 1).release(5),
-        lambda: ProposeTestRelease(1, 1e-3, 1).release((5, -1)),
-        lambda: ProposeTestRelease(1, 1e-3, 1).release((5, 1.5)),
-        lambda: ProposeTestRelease(1, 1e-3, 1).release((5.5, 3)),
-        lambda: ProposeTestRelease(1, 1e-3, 1).release((float("nan"), 3)),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release(5),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release((5, -1)),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release((5, 1.5)),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release((5.5, 3)),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release((float("nan"), 3)),
         lambda: StableMode(0, 1e-3),
         lambda: StableMode(1, 2),
         lambda: StableMode(1, 1e-3, relation="swap"),
@@ -317,7 +317,7 @@ def test_bad_input_gets_one_sentence(call):
 
 def test_messages_never_show_the_data():
     for call in (
-        lambda: ProposeTestRelease(1, 1e-3, 1).release((5, -987)),
+        lambda: ProposeTestRelease(1, 1e-3, bound=1).release((5, -987)),
         lambda: StableMode(1, 1e-3).release({"a": -987}),
         lambda: DistanceToProperty(1).release(-987),
     ):

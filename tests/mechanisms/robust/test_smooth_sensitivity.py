@@ -28,7 +28,7 @@ LARGEST = sys.float_info.max
 
 def cells(m, value, edges):
     """The masses of the cells between edges, tails included, each computed on its own side of the centre."""
-    step = float(m.grid.step)
+    step = float(m.lattice.step)
     edges = np.unique(np.round(edges / step) * step)
     low = np.asarray(m.distribution(edges, value))
     mirrored = np.asarray(m.distribution(-edges - step, (-value[0], value[1])))  # P(> edge)
@@ -40,7 +40,7 @@ def cells(m, value, edges):
 @pytest.mark.parametrize("degrees", DEGREES)
 @given(st.floats(0.1, 4), st.floats(0.1, 10), st.floats(-1, 1), st.floats(-1, 1))
 def test_masses_of_neighbours_differ_by_at_most_epsilon(degrees, epsilon, bound, moved, scaled):
-    m = SmoothSensitivity(epsilon, degrees, grid=0.25)
+    m = SmoothSensitivity(epsilon, degrees=degrees, grid=0.25)
     other = bound * math.exp(scaled * m.beta)
     one, two = (0.0, bound), (moved * min(bound, other), other)
     edges = np.concatenate((-np.geomspace(1, 1e4, 40)[::-1], np.geomspace(1, 1e4, 40)))
@@ -62,7 +62,7 @@ def losses(a, beta, v, count=25):
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
 @pytest.mark.parametrize("share", [None, 0.1, 0.5, 0.97])
 def test_student_noise_uses_its_epsilon_and_no_more(degrees, epsilon, share):
-    m = SmoothSensitivity(epsilon, degrees, share)
+    m = SmoothSensitivity(epsilon, degrees=degrees, share=share)
     worst = max(loss.max() for loss in losses(float(m.factor), m.beta + 4e-11, degrees))
     assert worst <= epsilon * (1 + 1e-9)
     assert worst >= epsilon * 0.999
@@ -80,7 +80,7 @@ def test_the_closed_form_of_the_loss_is_its_supremum(a, beta, degrees):
 
 @pytest.mark.parametrize("degrees", DEGREES)
 def test_mutants_with_a_little_less_noise_or_smoothness_are_caught(degrees):
-    m = SmoothSensitivity(1.0, degrees)
+    m = SmoothSensitivity(1.0, degrees=degrees)
     for a, beta in ((1.02 * float(m.factor), m.beta), (float(m.factor), 1 / degrees + 0.01)):
         assert max(loss.max() for loss in losses(a, beta, degrees)) > 1.001
 
@@ -222,7 +222,7 @@ FAILURES += [Fraction(3, 10**k) for k in (3, 9, 12, 16, 17, 30, 99, 101, 150, 20
 def test_half_widths_hold_at_every_confidence_and_are_not_wide(kind, failure):
     """The chance to err by more is the failure that was asked for: never above, and hardly below."""
     delta = 1e-6 if kind == "laplace" else None
-    m = SmoothSensitivity(1.0, 3 if delta else kind, grid=Fraction(1, 2**60), delta=delta)
+    m = SmoothSensitivity(1.0, degrees=3 if delta else kind, grid=Fraction(1, 2**60), delta=delta)
     with mpmath.workdps(50):
         reach = (mpmath.mpf(m.halfwidth(1 - failure)) - mpmath.mpf(2) ** -60) * m.factor.numerator
         reach /= m.factor.denominator

@@ -28,7 +28,7 @@ def spread(p, q):
 
 @given(st.floats(0.1, 4), shares, data, st.integers(0, 8))
 def test_one_more_record_costs_at_most_epsilon_and_its_range(epsilon, q, values, extra):
-    m = Quantile(epsilon, q, low=0, high=8)
+    m = Quantile(epsilon, q=q, low=0, high=8)
     p, more = m.probabilities(values), m.probabilities([*values, extra])
     assert smallest_epsilon(p, more) <= m.privacy.epsilon() * (1 + 1e-9)
     assert spread(p, more) <= m.privacy.epsilon() * (1 + 1e-9)
@@ -36,7 +36,7 @@ def test_one_more_record_costs_at_most_epsilon_and_its_range(epsilon, q, values,
 
 @given(st.floats(0.1, 4), shares, data, st.integers(0, 8), st.integers(0, 8))
 def test_replacing_a_record_costs_at_most_epsilon_and_its_range(epsilon, q, values, one, other):
-    m = Quantile(epsilon, q, low=0, high=8, relation="replace")
+    m = Quantile(epsilon, q=q, low=0, high=8, relation="replace")
     p, moved = m.probabilities([*values, one]), m.probabilities([*values, other])
     assert spread(p, moved) <= m.privacy.epsilon() * (1 + 1e-9)
 
@@ -72,7 +72,7 @@ def naive(values, m):
 
 @given(st.floats(0.1, 4), shares, data)
 def test_masses_are_those_of_the_definition(epsilon, q, values):
-    m = Quantile(epsilon, q, low=-1, high=9)
+    m = Quantile(epsilon, q=q, low=-1, high=9)
     assert np.allclose(m.probabilities(values), naive(values, m), atol=1e-12)
 
 
@@ -91,10 +91,10 @@ def test_the_windowed_draw_has_the_full_law_whatever_the_window(reach, values):
 def test_released_quantiles_follow_the_stated_masses_and_a_mutant_does_not():
     """Fails by chance below 1e-7."""
     values = [1, 1, 2, 3, 5, 5, 5, 6, 9]
-    m = Quantile(1.5, 0.25, low=0, high=10)
+    m = Quantile(1.5, q=0.25, low=0, high=10)
     seen = [m.release(values) for _ in range(4_000)]
     assert surprise(seen, m.probabilities(values)) > FAILURE
-    mutant = Quantile(2.2, 0.25, low=0, high=10)
+    mutant = Quantile(2.2, q=0.25, low=0, high=10)
     assert surprise(seen, mutant.probabilities(values)) < 1e-9
 
 
@@ -110,7 +110,7 @@ def test_unequal_lengths_are_weighted_exactly():
 
 def test_a_mutant_calibrated_to_the_median_at_another_share_is_caught():
     """The bug: D = 1/2 used for the 99th percentile."""
-    m = Quantile(1.0, 0.99, low=0, high=8)
+    m = Quantile(1.0, q=0.99, low=0, high=8)
     steps, more = np.array([1] * 40), np.array([1] * 40 + [8])
     share = m.shares[0]
     honest = [ranks.masses(x, share * len(x), m.rate(share), 0, 8) for x in (steps, more)]
@@ -153,10 +153,10 @@ def joint(m, values, *, both_sides=False):
     st.integers(0, 4),
 )
 def test_two_quantiles_together_cost_at_most_epsilon(epsilon, q, values, one, other):
-    m = Quantile(epsilon, q, low=0, high=4)
+    m = Quantile(epsilon, q=q, low=0, high=4)
     p = joint(m, [*values, one])
     assert smallest_epsilon(p, joint(m, values)) <= m.privacy.epsilon() * (1 + 1e-9)
-    r = Quantile(epsilon, q, low=0, high=4, relation="replace")
+    r = Quantile(epsilon, q=q, low=0, high=4, relation="replace")
     assert smallest_epsilon(joint(r, [*values, one]), joint(r, [*values, other])) <= epsilon * (1 + 1e-9)
 
 
@@ -165,8 +165,8 @@ def test_two_quantiles_together_cost_at_most_epsilon(epsilon, q, values, one, ot
 def test_several_quantiles_follow_their_joint_law(bits, monkeypatch):
     """Over every way to draw the random bits of the records. Fails by chance below 1e-7."""
     monkeypatch.setattr(quantile, "TIE_BITS", bits)
-    m = Quantile(2.0, (0.25, 0.5), low=0, high=4)
-    fine = Quantile(2.0, (0.25, 0.5), low=0, high=5 * 2**bits - 1)
+    m = Quantile(2.0, q=(0.25, 0.5), low=0, high=4)
+    fine = Quantile(2.0, q=(0.25, 0.5), low=0, high=5 * 2**bits - 1)
     values = [0, 1, 1, 2, 3, 3]
     law = np.zeros((5, 5))
     for drawn in itertools.product(range(2**bits), repeat=len(values)):
@@ -179,14 +179,14 @@ def test_several_quantiles_follow_their_joint_law(bits, monkeypatch):
 def test_a_value_that_many_share_does_not_shift_the_other_shares():
     """Half of the people work 40 hours: the quartiles around them are right all the same."""
     values = [30] * 2400 + [40] * 4700 + [45] * 2900
-    m = Quantile(50.0, [0.1, 0.25, 0.5, 0.7, 0.75], low=0, high=100)
+    m = Quantile(50.0, q=[0.1, 0.25, 0.5, 0.7, 0.75], low=0, high=100)
     assert m.release(values).tolist() == [30, 40, 40, 40, 45]
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(-50, 50), max_size=40), st.integers(1, 9))
 def test_several_quantiles_are_in_order(values, many):
-    m = Quantile(1.0, [Fraction(i, many + 1) for i in range(1, many + 1)], low=-20, high=20)
+    m = Quantile(1.0, q=[Fraction(i, many + 1) for i in range(1, many + 1)], low=-20, high=20)
     answer = m.release(values)
     assert len(answer) == many and (np.diff(answer) >= 0).all()
     assert answer.min() >= -20 and answer.max() <= 20
@@ -194,19 +194,19 @@ def test_several_quantiles_are_in_order(values, many):
 
 
 def test_a_value_shared_by_all_is_found_at_every_share():
-    m = Quantile(20.0, [0.25, 0.5, 0.75], low=0, high=10**6)
+    m = Quantile(20.0, q=[0.25, 0.5, 0.75], low=0, high=10**6)
     assert m.release([777] * 500).tolist() == [777, 777, 777]
 
 
 def test_accuracy_in_ranks():
     values = np.arange(10_000)
-    m = Quantile(1.0, 0.9, low=0, high=10**6)
+    m = Quantile(1.0, q=0.9, low=0, high=10**6)
     for _ in range(20):  # each fails with probability 1e-9
         assert abs(m.release(values) - 9_000) <= m.halfwidth(1 - 1e-9) + 1
     top = Maximum(1.0, low=0, high=10**6)
-    assert abs(top.release(values) - (10_000 - top.beyond)) <= top.halfwidth(1 - 1e-9) + 1
+    assert abs(top.release(values) - (10_000 - top.records_beyond)) <= top.halfwidth(1 - 1e-9) + 1
     bottom = Minimum(1.0, low=0, high=10**6)
-    assert abs(bottom.release(values) - bottom.beyond) <= bottom.halfwidth(1 - 1e-9) + 1
+    assert abs(bottom.release(values) - bottom.records_beyond) <= bottom.halfwidth(1 - 1e-9) + 1
 
 
 def test_outliers_empty_data_and_kinds():
@@ -225,7 +225,7 @@ def test_outliers_empty_data_and_kinds():
 
 
 def test_seeded_releases_repeat():
-    m = Quantile(0.1, [0.2, 0.8], low=0, high=1000)
+    m = Quantile(0.1, q=[0.2, 0.8], low=0, high=1000)
     one, other = (m.release([1, 2, 3], SeededSource(4)).tolist() for _ in range(2))
     assert one == other
 
@@ -234,12 +234,12 @@ def test_seeded_releases_repeat():
     "call",
     [
         lambda: Quantile(0, low=0, high=1),
-        lambda: Quantile(1, 0, low=0, high=1),
-        lambda: Quantile(1, 1.0, low=0, high=1),
-        lambda: Quantile(1, "0.5", low=0, high=1),
-        lambda: Quantile(1, [], low=0, high=1),
-        lambda: Quantile(1, [0.5, 0.5], low=0, high=1),
-        lambda: Quantile(1, [0.9, 0.5], low=0, high=1),
+        lambda: Quantile(1, q=0, low=0, high=1),
+        lambda: Quantile(1, q=1.0, low=0, high=1),
+        lambda: Quantile(1, q="0.5", low=0, high=1),
+        lambda: Quantile(1, q=[], low=0, high=1),
+        lambda: Quantile(1, q=[0.5, 0.5], low=0, high=1),
+        lambda: Quantile(1, q=[0.9, 0.5], low=0, high=1),
         lambda: Quantile(1, low=1, high=1),
         lambda: Quantile(1, low=2, high=1),
         lambda: Quantile(1, low=float("nan"), high=1),
@@ -254,7 +254,7 @@ def test_seeded_releases_repeat():
         lambda: Quantile(1, low=0, high=1).release(5),
         lambda: Quantile(1, low=0, high=1).release(None),
         lambda: Quantile(1, low=0, high=1).release(np.ma.masked_array([1], mask=[True])),
-        lambda: Quantile(1, [0.1, 0.2], low=0, high=1).probabilities([1]),
+        lambda: Quantile(1, q=[0.1, 0.2], low=0, high=1).probabilities([1]),
         lambda: Quantile(1, low=0, high=1).halfwidth(1),
         lambda: Maximum(1, low=0, high=1, beyond=-1),
         lambda: Maximum(0, low=0, high=1),

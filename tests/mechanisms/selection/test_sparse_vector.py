@@ -47,7 +47,7 @@ def epsilon_between(m, one, other):
     st.data(),
 )
 def test_no_transcript_is_more_than_epsilon_likelier(epsilon, hits, one, sensitivity, monotone, data):
-    m = SparseVector(epsilon, 1, hits, sensitivity, monotone)
+    m = SparseVector(epsilon, threshold=1, hits=hits, sensitivity=sensitivity, monotone=monotone)
     sign = data.draw(st.sampled_from([-1, 1]))
     moves = [data.draw(st.integers(0 if monotone else -sensitivity, sensitivity)) for _ in one]
     other = [q + sign * move for q, move in zip(one, moves, strict=True)]
@@ -56,7 +56,7 @@ def test_no_transcript_is_more_than_epsilon_likelier(epsilon, hits, one, sensiti
 
 
 def test_the_claim_is_nearly_reached():
-    m = SparseVector(1.0, 0, hits=1)
+    m = SparseVector(1.0, threshold=0, hits=1)
     one, other = [0] * 12 + [-60], [1] * 12 + [-61]
     answers = [False] * 12 + [True]
     ratio = math.log(m.probability(one, answers) / m.probability(other, answers))
@@ -84,7 +84,7 @@ def variant(threshold_scale, question_scale, one, answers, *, value=None):
 
 
 def test_the_variant_helper_agrees_with_the_mechanism():
-    m = SparseVector(1.0, 0, hits=2)
+    m = SparseVector(1.0, threshold=0, hits=2)
     one, answers = [3, -2, 0], [True, False, True]
     assert variant(m.threshold_scale, m.question_scale, one, answers) == pytest.approx(
         m.probability(one, answers), rel=1e-9
@@ -148,27 +148,27 @@ def test_published_variants_that_break_it_are_caught(name):
 
 def test_the_same_questions_do_not_break_ours():
     for _, one, other, answers in BROKEN.values():
-        m = SparseVector(EPSILON, 0, hits=max(1, sum(answers)))
+        m = SparseVector(EPSILON, threshold=0, hits=max(1, sum(answers)))
         assert abs(math.log(m.probability(one, answers) / m.probability(other, answers))) <= EPSILON
 
 
 @pytest.mark.statistical
 def test_released_transcripts_follow_the_stated_probabilities():
     """Fails by chance below 1e-7."""
-    m = SparseVector(2.0, 1, hits=2)
+    m = SparseVector(2.0, threshold=1, hits=2)
     questions = [0, 2, -1, 3]
     stated = transcripts(m, questions)
     place = {answers: index for index, answers in enumerate(stated)}
     seen = [place[tuple(m.release(questions))] for _ in range(4_000)]
     assert surprise(seen, list(stated.values())) > FAILURE
-    mutant = transcripts(SparseVector(3.0, 1, hits=2), questions)
+    mutant = transcripts(SparseVector(3.0, threshold=1, hits=2), questions)
     assert surprise(seen, list(mutant.values())) < 1e-9
 
 
 @pytest.mark.statistical
 def test_values_of_hits_are_fresh_and_follow_their_law():
     """The error of a released value does not depend on the comparison. Fails by chance below 1e-7."""
-    m = SparseVector(4.0, -(10**7), hits=4_000, values=Fraction(1, 2), sensitivity=1)
+    m = SparseVector(4.0, threshold=-(10**7), hits=4_000, values=Fraction(1, 2), sensitivity=1)
     errors = np.array(m.release([5] * 4_000)) - 5
     reach = int(30 * m.value_scale)
     width = math.ceil(m.value_scale / 4)
@@ -182,24 +182,24 @@ def test_values_of_hits_are_fresh_and_follow_their_law():
 
 
 def test_a_session_stops_itself():
-    session = SparseVector(50.0, 0, hits=2).start()
+    session = SparseVector(50.0, threshold=0, hits=2).start()
     assert [session.ask(q) for q in (-100, 100, -100, 100)] == [False, True, False, True]
     assert session.closed and session.left == 0
     with pytest.raises(Refused, match="open another"):
         session.ask(100)
-    assert SparseVector(50.0, 0, hits=1).release([-100, 100, 100]) == [False, True]
+    assert SparseVector(50.0, threshold=0, hits=1).release([-100, 100, 100]) == [False, True]
 
 
 def test_numeric_answers_and_reals():
-    m = SparseVector(200.0, 0, hits=3, values=0.5)
+    m = SparseVector(200.0, threshold=0, hits=3, values=0.5)
     assert m.release([-50, 60, -50]) == [None, 60, None]
-    r = SparseVector(200.0, 0.5, hits=1, sensitivity=0.25, values=0.5)
+    r = SparseVector(200.0, threshold=0.5, hits=1, sensitivity=0.25, values=0.5)
     assert r.release([-9.0, 7.5])[1] == pytest.approx(7.5, abs=0.2)
     assert m.privacy.epsilon() == 200
 
 
 def test_threads_cannot_take_more_hits_than_were_paid_for():
-    session = SparseVector(50.0, 0, hits=5).start()
+    session = SparseVector(50.0, threshold=0, hits=5).start()
     taken = []
 
     def ask():
@@ -236,7 +236,7 @@ def test_a_refused_question_answers_nothing_of_a_list():
 
 
 def test_the_halfwidth_is_kept():
-    m = SparseVector(1.0, 0, hits=1)
+    m = SparseVector(1.0, threshold=0, hits=1)
     h = m.halfwidth(0.9, questions=5)
     assert m.probability([-h] * 4 + [h + 1], [False] * 4 + [True]) >= 0.9
 
@@ -244,13 +244,13 @@ def test_the_halfwidth_is_kept():
 def test_the_split_beats_halves():
     """The variance of the comparison is smaller than with e1 = e2."""
     for hits in (1, 10, 100):
-        m = SparseVector(1.0, 0, hits)
+        m = SparseVector(1.0, threshold=0, hits=hits)
         ours = 2 * m.threshold_scale**2 + 2 * m.question_scale**2
         assert ours < 2 * Fraction(2) ** 2 + 2 * Fraction(4 * hits) ** 2
 
 
 def test_seeded_sessions_repeat():
-    m = SparseVector(0.5, 0, hits=3)
+    m = SparseVector(0.5, threshold=0, hits=3)
     assert m.release(range(-5, 5), SeededSource(2)) == m.release(range(-5, 5), SeededSource(2))
 
 

@@ -177,7 +177,7 @@ def _against_counts(
     alone = np.zeros((len(truth), kinds), dtype=np.int64)
     alone[np.arange(len(truth)), truth] = 1
     seen = np.stack([histogram.release(alone, source) for _ in range(2)])
-    right = named(beliefs(seen, histogram.scale), SURE) == truth
+    right = named(beliefs(seen, histogram.noise_scale), SURE) == truth
     return Attempt(
         f"two tables of noisy counts, epsilon {epsilon:g} in all",
         Rate(int(right.sum()), len(truth)),

@@ -167,7 +167,7 @@ def tracing(
         mechanism = noisy_sums(epsilon, delta, people.shape[1])
         noisy = mechanism.release(sums, source) / members
         name = f"noisy means, epsilon {epsilon:g}, delta {delta:g}"
-        attempts += attacked(name, ratio(noisy, mechanism.scale / members), epsilon)
+        attempts += attacked(name, ratio(noisy, mechanism.noise_scale / members), epsilon)
     return Report(
         name="tracing",
         title="Tracing people in published means",

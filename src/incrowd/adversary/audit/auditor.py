@@ -138,7 +138,7 @@ def audit(
     `progress` is called with the runs done and those to do, of both sides and without a search's pilot.
 
     >>> from incrowd.mechanisms import RandomizedResponse
-    >>> coin = RandomizedResponse.with_truth(0.75)
+    >>> coin = RandomizedResponse(truth=0.75)
     >>> found = audit(coin, True, False, epsilon=0.7)
     >>> found.verdict, found.event in ("the output is at least 1", "the output is at most 0")
     ('violates', True)

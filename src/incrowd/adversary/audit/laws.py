@@ -61,15 +61,15 @@ def candidates(mechanism: Any) -> Callable[[Any], Law]:
 
 def counted(mechanism: StableHistogram) -> Callable[[Mapping[str, int]], Law]:
     """Every list of keys with their noisy counts; far counts of a key are taken together."""
-    reach = int(8 * mechanism.scale) + 1
+    reach = int(8 * mechanism.noise_scale) + 1
 
     def one(count: int) -> dict[int | None, float]:
         least = mechanism.threshold
         if not count:
             return {None: 1.0}
         shown = np.arange(least, max(least, count) + reach)
-        masses = np.asarray(mechanism.noise.pmf(shown, count), dtype=np.float64)
-        below = np.asarray(mechanism.noise.pmf(np.arange(count - 20 * reach, least), count)).sum()
+        masses = np.asarray(mechanism.mechanism.pmf(shown, count), dtype=np.float64)
+        below = np.asarray(mechanism.mechanism.pmf(np.arange(count - 20 * reach, least), count)).sum()
         return {None: float(below), **dict(zip(shown.tolist(), masses.tolist(), strict=True))}
 
     def law(data: Mapping[str, int]) -> Law:
@@ -131,7 +131,7 @@ def proposed(mechanism: ProposeTestRelease) -> Callable[[tuple[Any, int]], Law]:
         chance = mechanism.chance(data[1])
         if mechanism.noise is None:
             return {data[0]: chance, None: 1 - chance}
-        reach = int(30 * mechanism.noise.scale)
+        reach = int(30 * mechanism.noise.noise_scale)
         shown = np.arange(data[0] - reach, data[0] + reach + 1)
         masses = chance * np.asarray(mechanism.noise.pmf(shown, data[0]))
         return {None: 1 - chance, **dict(zip(shown.tolist(), masses.tolist(), strict=True))}
@@ -185,7 +185,7 @@ def proposals(release: Callable[[Any], Any]) -> Callable[[Any], Law]:
 
 def smooth(mechanism: SmoothSensitivity, rank: int, low: float, high: float) -> Callable[[Any], Law]:
     """An order statistic with smooth noise, in cells of the released numbers that grow with their size."""
-    step = float(mechanism.grid.step)
+    step = float(mechanism.lattice.step)
     near = np.arange(low - 2 * (high - low), high + 2 * (high - low), (high - low) / 200)
     far = (high - low) * 2.0 ** np.arange(1, 30, 0.25)
     edges = np.unique(np.rint(np.concatenate([low - far, near, high + far]) / step)) * step

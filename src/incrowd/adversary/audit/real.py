@@ -7,8 +7,6 @@ tight among them.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from incrowd.adversary.audit import laws
 from incrowd.adversary.audit.case import Case
 from incrowd.adversary.audit.checks import (
@@ -72,8 +70,8 @@ REAL: tuple[Case, ...] = (
     many("Gaussian, a vector", Gaussian(1.0, DELTA, sensitivity=2), [0] * 4, [1] * 4, 100_000, DELTA),
     many("Gaussian, zCDP", Gaussian(rho=0.5), 0, 1, 200_000, DELTA),
     many("RandomizedResponse", RandomizedResponse(1.0), 0, 1, 1_000_000),
-    many("RandomizedResponse, coins", RandomizedResponse.with_truth(Fraction(3, 4)), False, True),
-    many("RandomizedResponse, five answers", RandomizedResponse(1.0, 5), 1, 3),
+    many("RandomizedResponse, coins", RandomizedResponse(truth=0.75), False, True),
+    many("RandomizedResponse, five answers", RandomizedResponse(1.0, categories=5), 1, 3),
     single("Exponential", Exponential(1.0), TALL, LOW, 20_000, check=by_law(laws.candidates, choices())),
     single("PermuteAndFlip", PermuteAndFlip(1.0), TALL, LOW, 2_000, check=by_law(laws.candidates, choices())),
     single(
@@ -114,7 +112,7 @@ REAL: tuple[Case, ...] = (
     ),
     single(
         "Quantile, nine tenths",
-        Quantile(1.0, 0.9, low=0, high=20),
+        Quantile(1.0, q=0.9, low=0, high=20),
         [15] * 9,
         [15] * 9 + [20],
         10_000,
@@ -122,7 +120,7 @@ REAL: tuple[Case, ...] = (
     ),
     single(
         "Quantile, reals",
-        Quantile(1.0, 0.9, low=0.0, high=1.0),
+        Quantile(1.0, q=0.9, low=0.0, high=1.0),
         [0.7] * 9,
         [0.7] * 9 + [1.0],
         10_000,
@@ -309,7 +307,7 @@ REAL: tuple[Case, ...] = (
     single("PrivateRange", PrivateRange(1.0), [1.0], [1.0, 1e6], 1_000, check=by_replay(HOSTILE_ADDED[:60])),
     single(
         "PrivateRange, replaced",
-        PrivateRange(1.0, "replace"),
+        PrivateRange(1.0, relation="replace"),
         [1.0, 2.0],
         [1.0, 1e6],
         1_000,

@@ -151,7 +151,7 @@ def _loss(one: Step, other: Step) -> tuple[float, float]:
     if isinstance(mechanism, SparseVector):
         laws = (first_hit(mechanism, each.given) for each in (one, other))
         return _between(*laws), 0.0
-    vectors = [mechanism.grid.steps(each.given, "a replay").ravel().tolist() for each in (one, other)]
+    vectors = [mechanism.lattice.steps(each.given, "a replay").ravel().tolist() for each in (one, other)]
     if len(vectors[0]) != len(vectors[1]):
         return math.inf, 0.0
     moved = [abs(a - b) for a, b in zip(*vectors, strict=True)]
@@ -211,9 +211,9 @@ def first_hit(mechanism: SparseVector, questions: Sequence[Any]) -> Floats:
     reach = math.ceil(mechanism.threshold_scale * 45) + 5
     noise = np.arange(-reach, reach + 1)
     chance = np.asarray(discrete_laplace_pmf(noise, mechanism.threshold_scale))
-    least = math.ceil(Fraction(mechanism.threshold) / mechanism.grid.step)
+    least = math.ceil(Fraction(mechanism.threshold) / mechanism.lattice.step)
     found = []
-    for question in mechanism.grid.steps(list(questions), "a replay").tolist():
+    for question in mechanism.lattice.steps(list(questions), "a replay").tolist():
         over = np.asarray(discrete_laplace_sf(least + noise - question - 1, mechanism.question_scale))
         under = np.asarray(discrete_laplace_sf(question - least - noise, mechanism.question_scale))
         found.append(float((chance * over).sum()))

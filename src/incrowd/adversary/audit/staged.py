@@ -17,7 +17,7 @@ from incrowd.noise import SeededSource
 
 def several(relation: Any) -> Case:
     """Three quantiles at once, whose choices are replayed one by one."""
-    three = Quantile(2.0, [0.25, 0.5, 0.75], low=0, high=20, relation=relation)
+    three = Quantile(2.0, q=[0.25, 0.5, 0.75], low=0, high=20, relation=relation)
     pairs = [([2], [2, 20]), *(pair for pair in ADDED if pair[0] == pair[1][:-1])]
     if relation == "replace":
         pairs = [pair for pair in REPLACED if pair[0][:-1] == pair[1][:-1]]

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,21 +34,20 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
-from incrowd.mechanisms.additive.mean import HALF
-from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, root_above
+from incrowd.mechanisms.additive.ranged import HALF, Ranged, Ranges
+from incrowd.mechanisms.parameters import root_above
 from incrowd.mechanisms.records import Floats, read_floats
-from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
-from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.mechanisms.selection.private_range import given_range, within
+from incrowd.mechanisms.sensitivity import Relation
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee
 
 UNIT = 2**20
 
 
-@dataclass(frozen=True, init=False)
-class Covariance(Mechanism):
+@dataclass(frozen=True, eq=False, repr=False)
+class Covariance(Ranged):
     """Releases the covariance matrix of `columns` numbers per unit.
 
     Laplace noise for epsilon alone, Gaussian with a delta (less of it from four columns on at epsilon 1 and
@@ -63,68 +63,52 @@ class Covariance(Mechanism):
     ((2, 2), True)
     """
 
-    exact_epsilon: Fraction
+    delta: Number | None = None
+    _: KW_ONLY
     columns: int
-    range: PrivateRange | None
-    bounds: tuple[tuple[float, float], ...] | None
-    noise: Laplace | Gaussian
-    count: int
-    place: int
-    relation: Relation
-
-    def __init__(
-        self,
-        epsilon: Number,
-        delta: Number | None = None,
-        *,
-        columns: int,
-        bounds: Sequence[tuple[Number, Number]] | None = None,
-        relation: Relation = "add-remove",
-        share: Number = Fraction(2, 5),
-    ) -> None:
-        total, d = amount(epsilon, "epsilon"), whole(columns, "columns")
-        part = binary(share, "share")
-        if not 0 < part < 1:
-            raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-        count, place = (UNIT, UNIT) if bounds is not None else (UNIT // 2, UNIT // 4)
-        l1, l2_squared = sensitivity(d, relation_named(relation), count, place)
-        left = total if bounds is not None else total * (1 - part)
-        noise: Laplace | Gaussian
-        if delta is None:
-            noise = Laplace(left, sensitivity=int(l1))
-        else:
-            noise = Gaussian(left, delta, sensitivity=root_above(l2_squared), grid=INTEGERS)
-        for name, value in (
-            ("exact_epsilon", total),
-            ("columns", d),
-            ("range", PrivateRange(total * part / d, relation) if bounds is None else None),
-            ("bounds", None if bounds is None else _ranges(bounds, d)),
-            ("noise", noise),
-            ("count", count),
-            ("place", place),
-            ("relation", relation),
-        ):
-            object.__setattr__(self, name, value)
+    bounds: Sequence[tuple[Number, Number]] | None = None
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon, of all entries together."""
-        return float_above(self.exact_epsilon)
+    def width(self) -> int:
+        """How many columns there are."""
+        return whole(self.columns, "columns")
+
+    @cached_property
+    def ranges(self) -> Ranges | None:
+        """The range of every column where bounds are given, else None."""
+        return None if self.bounds is None else _ranges(self.bounds, self.width)
 
     @property
-    def privacy(self) -> Guarantee:
-        """What one release guarantees, the search for ranges included."""
-        if self.range is None:
-            return self.noise.privacy
-        return self.range.privacy * self.columns + self.noise.privacy
+    def count(self) -> int:
+        """The U a of the theorem: the weight of a record in the count."""
+        return UNIT // 2 if self.bounds is None else UNIT
+
+    @property
+    def place(self) -> int:
+        """The U b of the theorem: the weight of t_i in the sums."""
+        return UNIT // 4 if self.bounds is None else UNIT
+
+    @cached_property
+    def noise(self) -> Laplace | Gaussian:
+        """The noise on every sum."""
+        l1, l2_squared = sensitivity(self.width, self.relation, self.count, self.place)
+        if self.delta is None:
+            return Laplace(self.statistic_epsilon, sensitivity=int(l1))
+        reach = root_above(l2_squared)
+        return Gaussian(self.statistic_epsilon, self.delta, sensitivity=reach, grid=INTEGERS)
+
+    @property
+    def noise_privacy(self) -> Guarantee:
+        """What the noise on the sums guarantees."""
+        return self.noise.privacy
 
     def release(self, value: Any, source: Source | None = None) -> NDArray[np.float64]:
         """The covariance matrix of a table of numbers with one row per unit."""
         table = self._read(value)
-        ranges = self.bounds
+        ranges = self.ranges
         if ranges is None:
-            assert self.range is not None
-            ranges = tuple(self.range.release(column, source) for column in table.T)
+            assert self.search is not None
+            ranges = tuple(self.search.release(column, source) for column in table.T)
         noisy = self.noise.release(self.sums(table, ranges), source).astype(np.float64)
         count = float(max(1, len(table)))
         if self.relation == "add-remove":

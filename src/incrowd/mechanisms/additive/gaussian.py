@@ -38,8 +38,9 @@ is taken. rho-zCDP: mu^2 / 2 = rho (Bun, Steinke 2016).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,11 +53,12 @@ from incrowd.mechanisms.additive.grid import (
     add_saturating,
     check_length,
     floored_l2,
-    lattice,
+    lattice_of,
 )
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
     amount,
+    delta_amount,
     failure_each,
     float_above,
     float_below,
@@ -76,7 +78,7 @@ FINE = 20  # sigma is at least 2^FINE fine steps
 LEAST_MU, MOST_MU = 1e-300, 500.0
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Mechanism):
     """Releases a value with discrete Gaussian noise.
 
@@ -85,76 +87,87 @@ class Gaussian(Mechanism):
     grid, integers go in and integers come out; otherwise values are reals on a grid of multiples of a power
     of two, and `size` is the most numbers that one release may hold.
 
-    Accuracy: each coordinate's error has standard deviation `scale`; `halfwidth` gives intervals.
+    Accuracy: each coordinate's error has standard deviation `noise_scale`; `halfwidth` gives intervals.
 
     >>> m = Gaussian(epsilon=1.0, delta=1e-6, sensitivity=1)
-    >>> round(m.scale, 4), m.halfwidth(0.95)
+    >>> round(m.noise_scale, 4), m.halfwidth(0.95)
     (4.2247, 8)
     >>> round(textbook_sigma(0.99, 1e-6), 4)
     5.3523
     """
 
-    sensitivity: Number
-    grid: Grid
-    size: int
-    mu: float
-    fine: int
-    sigma_in_fine_steps: Fraction
+    epsilon: Number | None = None
+    delta: Number | None = None
+    _: KW_ONLY
+    rho: Number | None = None
+    scale: Number | None = None
+    sensitivity: Number = 1
+    grid: Number | Grid | None = None
+    size: int = 1
 
-    def __init__(
-        self,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        *,
-        rho: Number | None = None,
-        scale: Number | None = None,
-        sensitivity: Number = 1,
-        grid: Number | Grid | None = None,
-        size: int = 1,
-    ) -> None:
-        given = {"epsilon": epsilon, "delta": delta, "rho": rho, "scale": scale}
-        way = one_calibration("Gaussian", (("epsilon", "delta"), ("rho",), ("scale",)), given)
-        reach = positive(sensitivity, "sensitivity")
-        numbers = whole(size, "size")
-        if way == "scale":
-            width = positive(scale, "scale")
-        else:
-            mu = _mu_for_rho(rho) if way == "rho" else _mu_for(epsilon, delta)
-            width = reach / Fraction(mu)
-        finest = log2_floor(min(reach / root_above(Fraction(numbers)), width)) - FINE
-        points = lattice(grid, sensitivity, max(finest, log2_floor(width) - 48))
-        steps = floored_l2(reach, points, numbers)
-        if way == "scale":
-            in_steps = width / points.step
-        else:
-            in_steps = steps / Fraction(mu) * (1 + Fraction(1, 2**50))
-        fine = max(0, FINE + 1 - log2_floor(in_steps))
-        if way == "scale":
-            in_fine_steps = in_steps * 2**fine
-            smooth = root_below(in_fine_steps**2 - RADIUS**2)
-            mu = math.nextafter(float_above(steps * 2**fine / smooth), math.inf)
-            _check_mu(mu, "scale")
-        else:
-            in_fine_steps = root_above((in_steps * 2**fine) ** 2 + RADIUS**2)
-        if in_fine_steps > 2**50:
+    def __post_init__(self) -> None:
+        ways = (("epsilon", "delta"), ("rho",), ("scale",))
+        amounts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "scale": self.scale}
+        way = one_calibration("Gaussian", ways, amounts)
+        _check_mu(self.mu, way)
+        if self.sigma_in_fine_steps > 2**50:
             raise InvalidInput(
-                f"Gaussian noise of scale {float(width):.3g} on a grid of {float(points.step):.3g} is too "
-                "wide (beyond 2**50 steps): use a coarser grid or unit."
+                f"Gaussian noise of scale {self.noise_scale:.3g} on a grid of {float(self.lattice.step):.3g} "
+                "is too wide (beyond 2**50 steps): use a coarser grid or unit."
             )
-        for name, value in (
-            ("sensitivity", sensitivity),
-            ("grid", points),
-            ("size", numbers),
-            ("mu", mu),
-            ("fine", fine),
-            ("sigma_in_fine_steps", in_fine_steps),
-        ):
-            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _wanted_mu(self) -> float | None:
+        """The mu that epsilon and delta, or rho, ask for; None where the scale is given."""
+        if self.scale is not None:
+            return None
+        return _mu_for(self.epsilon, self.delta) if self.rho is None else _mu_for_rho(self.rho)
+
+    @cached_property
+    def lattice(self) -> Grid:
+        """The grid that values are floored onto."""
+        reach = positive(self.sensitivity, "sensitivity")
+        mu = self._wanted_mu
+        width = positive(self.scale, "scale") if mu is None else reach / Fraction(mu)
+        finest = log2_floor(min(reach / root_above(Fraction(whole(self.size, "size"))), width)) - FINE
+        return lattice_of(self.grid, self.sensitivity, max(finest, log2_floor(width) - 48))
+
+    @cached_property
+    def sensitivity_in_steps(self) -> Fraction:
+        """The largest L2 distance after flooring, in grid steps, rounded up."""
+        return floored_l2(positive(self.sensitivity, "sensitivity"), self.lattice, whole(self.size, "size"))
+
+    @cached_property
+    def _sigma_in_steps(self) -> Fraction:
+        """The standard deviation in grid steps, before the r of the theorem widens it."""
+        mu = self._wanted_mu
+        if mu is None:
+            return positive(self.scale, "scale") / self.lattice.step
+        return self.sensitivity_in_steps / Fraction(mu) * (1 + Fraction(1, 2**50))
+
+    @cached_property
+    def fine(self) -> int:
+        """The k of the fine lattice: noise is drawn in steps of 2^-k grid steps."""
+        return max(0, FINE + 1 - log2_floor(self._sigma_in_steps))
+
+    @cached_property
+    def sigma_in_fine_steps(self) -> Fraction:
+        """The exact standard deviation of the noise, in fine steps."""
+        sigma = self._sigma_in_steps * 2**self.fine
+        return sigma if self._wanted_mu is None else root_above(sigma**2 + RADIUS**2)
+
+    @cached_property
+    def mu(self) -> float:
+        """The mu of mu-GDP that one release guarantees, rounded up."""
+        if self._wanted_mu is not None:
+            return self._wanted_mu
+        smooth = root_below(self.sigma_in_fine_steps**2 - RADIUS**2)
+        return math.nextafter(float_above(self.sensitivity_in_steps * 2**self.fine / smooth), math.inf)
 
     @property
-    def scale(self) -> float:
+    def noise_scale(self) -> float:
         """The standard deviation of the noise, in the units of the value."""
-        return float(self.sigma_in_fine_steps * self.grid.step / 2**self.fine)
+        return float(self.sigma_in_fine_steps * self.lattice.step / 2**self.fine)
 
     @property
     def privacy(self) -> Guarantee:
@@ -163,13 +176,13 @@ class Gaussian(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The value (a number or an array of numbers) plus independent noise in every coordinate."""
-        steps = self.grid.steps(value, "Gaussian")
-        check_length(steps, self.grid, self.size, "Gaussian")
+        steps = self.lattice.steps(value, "Gaussian")
+        check_length(steps, self.lattice, self.size, "Gaussian")
         noise = np.asarray(
             discrete_gaussian(self.sigma_in_fine_steps, size=steps.shape or None, source=source),
             dtype=np.int64,
         )
-        return self.grid.values(add_saturating(steps, self._rounded(noise)))
+        return self.lattice.values(add_saturating(steps, self._rounded(noise)))
 
     def halfwidth(self, confidence: Number, count: int = 1) -> Any:
         """A distance within which released values lie from the truth with this confidence, `count` jointly.
@@ -180,11 +193,11 @@ class Gaussian(Mechanism):
         z = -float(ndtri(failure_each(confidence, whole(count, "count")) / 2))
         reach = z * (1 + 1e-12) * float(self.sigma_in_fine_steps) + 1
         steps = max(0, math.ceil(math.ldexp(reach, -self.fine) - 0.5))
-        return self.grid.length(steps if self.grid.integers else steps + 1)
+        return self.lattice.length(steps if self.lattice.integers else steps + 1)
 
     def pmf(self, outcome: Any, value: Any = 0) -> Any:
         """The probability that one released number equals `outcome` when the truth is `value`."""
-        apart = self.grid.steps(outcome, "Gaussian") - self.grid.steps(value, "Gaussian")
+        apart = self.lattice.steps(outcome, "Gaussian") - self.lattice.steps(value, "Gaussian")
         # Both tails are taken on the side away from 0, where they do not cancel.
         far = np.abs(apart)
         half = 2**self.fine // 2
@@ -219,16 +232,12 @@ def textbook_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
 def _mu_for_rho(rho: object) -> float:
     """The largest mu with mu^2 / 2 <= rho, as a float."""
     budget = amount(rho, "rho")
-    mu = float_below(root_below(2 * budget))
-    _check_mu(mu, "rho")
-    return mu
+    return float_below(root_below(2 * budget))
 
 
 def _mu_for(epsilon: object, delta: object) -> float:
     """The largest mu, to about 12 digits, for which mu-GDP implies (epsilon, delta), and never more."""
-    budget, slack = amount(epsilon, "epsilon"), amount(delta, "delta")
-    if slack >= 1:
-        raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
+    budget, slack = amount(epsilon, "epsilon"), delta_amount(delta)
     # Both are rounded in the strict direction; `largest_mu` rounds down.
     mu = gdp.largest_mu(float_below(budget), float_below(slack))
     # The accountant rounds outwards once more; what it will state should not be above what was asked for.
@@ -236,7 +245,6 @@ def _mu_for(epsilon: object, delta: object) -> float:
         if gaussian(Fraction(mu)).delta(budget) <= slack:
             break
         mu *= 1 - 1e-14 * 4**place
-    _check_mu(mu, "epsilon")
     return mu
 
 

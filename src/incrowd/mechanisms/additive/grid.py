@@ -104,7 +104,7 @@ class Grid:
 INTEGERS = Grid()
 
 
-def lattice(grid: object, sensitivity: object, default_exponent: int) -> Grid:
+def lattice_of(grid: object, sensitivity: object, default_exponent: int) -> Grid:
     """The grid that a mechanism works on.
 
     A grid that was asked for (a power of two, or INTEGERS) is taken; without one, a whole sensitivity (1, not

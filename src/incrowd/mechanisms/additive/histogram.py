@@ -11,7 +11,8 @@ Conditions: cells are disjoint and fixed without looking at the data (every cell
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,14 @@ from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import one_calibration
 from incrowd.mechanisms.records import listed, read_floats
-from incrowd.mechanisms.sensitivity import Relation, contingency, relation_named
+from incrowd.mechanisms.sensitivity import Relation, contingency
 from incrowd.mechanisms.spelling import identity
 from incrowd.noise import Source
 from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Histogram(Mechanism):
     """Releases the counts of disjoint cells with Laplace (epsilon or scale) or Gaussian (delta or rho) noise.
 
@@ -48,29 +49,26 @@ class Histogram(Mechanism):
     (3,)
     """
 
-    noise: Laplace | Gaussian
-    relation: Relation
+    epsilon: Number | None = None
+    delta: Number | None = None
+    _: KW_ONLY
+    rho: Number | None = None
+    scale: Number | None = None
+    relation: Relation = "add-remove"
 
-    def __init__(
-        self,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        *,
-        rho: Number | None = None,
-        scale: Number | None = None,
-        relation: Relation = "add-remove",
-    ) -> None:
-        given = {"epsilon": epsilon, "delta": delta, "rho": rho, "scale": scale}
+    def __post_init__(self) -> None:
         ways = (("epsilon",), ("epsilon", "delta"), ("rho",), ("scale",))
-        one_calibration("Histogram", ways, given)
-        reach = contingency(1, relation_named(relation))
-        noise: Laplace | Gaussian
-        if delta is None and rho is None:
-            noise = Laplace(epsilon, scale=scale, sensitivity=int(reach.l1))
-        else:
-            noise = Gaussian(epsilon, delta, rho=rho, sensitivity=reach.l2, grid=INTEGERS)
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "relation", relation)
+        amounts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho, "scale": self.scale}
+        one_calibration("Histogram", ways, amounts)
+        _ = self.noise
+
+    @cached_property
+    def noise(self) -> Laplace | Gaussian:
+        """The noise on every cell."""
+        reach = contingency(1, self.relation)
+        if self.delta is None and self.rho is None:
+            return Laplace(self.epsilon, scale=self.scale, sensitivity=int(reach.l1))
+        return Gaussian(self.epsilon, self.delta, rho=self.rho, sensitivity=reach.l2, grid=INTEGERS)
 
     @property
     def sensitivity(self) -> Number:
@@ -78,9 +76,9 @@ class Histogram(Mechanism):
         return self.noise.sensitivity
 
     @property
-    def scale(self) -> float:
+    def noise_scale(self) -> float:
         """The scale of the noise in every cell."""
-        return self.noise.scale
+        return self.noise.noise_scale
 
     @property
     def privacy(self) -> Guarantee:

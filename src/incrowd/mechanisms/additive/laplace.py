@@ -14,8 +14,9 @@ and the claimed epsilon counts the sensitivity after flooring (`mechanisms.addit
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,14 +29,13 @@ from incrowd.mechanisms.additive.grid import (
     add_saturating,
     check_length,
     floored_l1,
-    lattice,
+    lattice_of,
 )
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import amount, failure_each, log2_floor, one_calibration, positive
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, geometric
 from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, laplace
-from incrowd.privacy.amounts import float_up
 
 MOST_STEPS = 2**50  # the largest scale that the sampler takes
 
@@ -55,75 +55,69 @@ def unclamped(draw: int, scale: Fraction, source: Source | None = None) -> int:
     return size if draw > 0 else -1 - size
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Laplace(Mechanism):
     """Releases a value with discrete Laplace noise; pure epsilon-differential privacy.
 
-    Give epsilon (the noise then has scale sensitivity / epsilon) or the scale itself. `sensitivity` is the
-    largest L1 distance between the values of two neighbouring datasets. With a whole sensitivity (1, not
-    1.0) and no grid, integers go in and integers come out. Otherwise values are reals on a grid of
+    Give epsilon (the noise then has the scale sensitivity / epsilon) or the scale itself. `sensitivity` is
+    the largest L1 distance between the values of two neighbouring datasets. With a whole sensitivity (1,
+    not 1.0) and no grid, integers go in and integers come out. Otherwise values are reals on a grid of
     multiples of a power of two (by default fine enough to cost less than a millionth of epsilon), and
     `size` is the most numbers that one release may hold.
 
-    Accuracy: the error of each coordinate has standard deviation about sqrt(2) scale, and stays within
-    scale * ln(1 / beta) with probability 1 - beta (`halfwidth` is exact).
+    Accuracy: the error of each coordinate has standard deviation about sqrt(2) noise_scale, and stays within
+    noise_scale * ln(1 / beta) with probability 1 - beta (`halfwidth` is exact).
 
     >>> m = Laplace(epsilon=0.5, sensitivity=1)
-    >>> m.scale, m.halfwidth(0.95), m.privacy.epsilon()
+    >>> m.noise_scale, m.halfwidth(0.95), m.privacy.epsilon()
     (2.0, 6, 0.5)
     >>> from incrowd.noise import SeededSource
     >>> type(m.release(42, source=SeededSource(1)))
     <class 'int'>
     """
 
-    sensitivity: Number
-    grid: Grid
-    size: int
-    scale_in_steps: Fraction
-    sensitivity_in_steps: int
+    epsilon: Number | None = None
+    _: KW_ONLY
+    scale: Number | None = None
+    sensitivity: Number = 1
+    grid: Number | Grid | None = None
+    size: int = 1
 
-    def __init__(
-        self,
-        epsilon: Number | None = None,
-        *,
-        scale: Number | None = None,
-        sensitivity: Number = 1,
-        grid: Number | Grid | None = None,
-        size: int = 1,
-    ) -> None:
-        way = one_calibration("Laplace", (("epsilon",), ("scale",)), {"epsilon": epsilon, "scale": scale})
-        reach = positive(sensitivity, "sensitivity")
-        numbers = whole(size, "size")
-        given = amount(epsilon, "epsilon") if way == "epsilon" else positive(scale, "scale")
-        width = reach / given if way == "epsilon" else given
-        # Flooring should cost under 2^-20 of epsilon, as long as the sampler can take the scale.
-        fine = max(log2_floor(min(reach / (numbers << 20), width)), log2_floor(width) - 48)
-        points = lattice(grid, sensitivity, fine)
-        steps = floored_l1(reach, points, numbers)
-        in_steps = steps / given if way == "epsilon" else given / points.step
-        if in_steps > MOST_STEPS:
+    def __post_init__(self) -> None:
+        one_calibration("Laplace", (("epsilon",), ("scale",)), {"epsilon": self.epsilon, "scale": self.scale})
+        if self.scale_in_steps > MOST_STEPS:
             raise InvalidInput(
-                f"Laplace noise of scale {float(in_steps * points.step):.3g} on a grid of "
-                f"{float(points.step):.3g} is too wide (beyond 2**50 steps): use a coarser grid or unit."
+                f"Laplace noise of scale {self.noise_scale:.3g} on a grid of {float(self.lattice.step):.3g} "
+                "is too wide (beyond 2**50 steps): use a coarser grid or unit."
             )
-        for name, value in (
-            ("sensitivity", sensitivity),
-            ("grid", points),
-            ("size", numbers),
-            ("scale_in_steps", in_steps),
-            ("sensitivity_in_steps", steps),
-        ):
-            object.__setattr__(self, name, value)
+
+    @cached_property
+    def lattice(self) -> Grid:
+        """The grid that values are floored onto."""
+        reach = positive(self.sensitivity, "sensitivity")
+        width = (
+            reach / amount(self.epsilon, "epsilon") if self.scale is None else positive(self.scale, "scale")
+        )
+        # Flooring should cost under 2^-20 of epsilon, as long as the sampler can take the scale.
+        finest = log2_floor(min(reach / (whole(self.size, "size") << 20), width))
+        return lattice_of(self.grid, self.sensitivity, max(finest, log2_floor(width) - 48))
+
+    @cached_property
+    def sensitivity_in_steps(self) -> int:
+        """The largest L1 distance after flooring, in grid steps."""
+        return floored_l1(positive(self.sensitivity, "sensitivity"), self.lattice, whole(self.size, "size"))
+
+    @cached_property
+    def scale_in_steps(self) -> Fraction:
+        """The exact scale of the noise, in grid steps."""
+        if self.scale is not None:
+            return positive(self.scale, "scale") / self.lattice.step
+        return self.sensitivity_in_steps / amount(self.epsilon, "epsilon")
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon, flooring included, rounded up."""
-        return float_up(self.sensitivity_in_steps / self.scale_in_steps)
-
-    @property
-    def scale(self) -> float:
+    def noise_scale(self) -> float:
         """The scale b of the noise, in the units of the value."""
-        return float(self.scale_in_steps * self.grid.step)
+        return float(self.scale_in_steps * self.lattice.step)
 
     @property
     def privacy(self) -> Guarantee:
@@ -132,10 +126,10 @@ class Laplace(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The value (a number or an array of numbers) plus independent noise in every coordinate."""
-        steps = self.grid.steps(value, "Laplace")
-        check_length(steps, self.grid, self.size, "Laplace")
+        steps = self.lattice.steps(value, "Laplace")
+        check_length(steps, self.lattice, self.size, "Laplace")
         noise = discrete_laplace(self.scale_in_steps, size=steps.shape or None, source=source)
-        return self.grid.values(add_saturating(steps, noise))
+        return self.lattice.values(add_saturating(steps, noise))
 
     def halfwidth(self, confidence: Number, count: int = 1) -> Any:
         """The least h such that released values lie within h of the truth with this confidence.
@@ -149,9 +143,11 @@ class Laplace(Mechanism):
         # Outward by a part in 10^12, far above the rounding of these few operations.
         bound = math.log(2 / ((1 + ratio) * failure)) / rate
         steps = max(0, math.ceil(bound * (1 + 1e-12) - 1))
-        return self.grid.length(steps if self.grid.integers else steps + 1)
+        return self.lattice.length(steps if self.lattice.integers else steps + 1)
 
     def pmf(self, outcome: Any, value: Any = 0) -> Any:
         """The probability that one released number equals `outcome` when the truth is `value`."""
-        apart: NDArray[np.int64] = self.grid.steps(outcome, "Laplace") - self.grid.steps(value, "Laplace")
+        apart: NDArray[np.int64] = self.lattice.steps(outcome, "Laplace") - self.lattice.steps(
+            value, "Laplace"
+        )
         return discrete_laplace_pmf(apart, self.scale_in_steps)

@@ -30,29 +30,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.laplace import Laplace
-from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, positive
+from incrowd.mechanisms.additive.ranged import HALF, RangedColumn
 from incrowd.mechanisms.records import Floats, read_column
-from incrowd.mechanisms.selection.private_range import PrivateRange, given_range, within
-from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.mechanisms.selection.private_range import within
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee
 
 UNIT = 2**23
 COUNT = UNIT // 8
-HALF = 0.5 + 2.0**-20  # how far rounding moves a number of steps, with the errors of the floats before it
 
 
-@dataclass(frozen=True, init=False)
-class Mean(Mechanism):
+@dataclass(frozen=True, eq=False, repr=False)
+class Mean(RangedColumn):
     """Releases the mean of numbers, one per unit.
 
     Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
@@ -66,52 +62,26 @@ class Mean(Mechanism):
     54
     """
 
-    exact_epsilon: Fraction
-    range: PrivateRange | None
-    bounds: tuple[float, float] | None
-    noise: Laplace
-    relation: Relation
-
-    def __init__(
-        self,
-        epsilon: Number,
-        *,
-        low: Number | None = None,
-        high: Number | None = None,
-        relation: Relation = "add-remove",
-        share: Number = Fraction(2, 5),
-    ) -> None:
-        total = amount(epsilon, "epsilon")
-        found, bounds, left = budgeted_range("Mean", total, low, high, relation_named(relation), share)
+    @cached_property
+    def noise(self) -> Laplace:
+        """The noise on every sum."""
         reach = 2 * UNIT
-        if relation == "add-remove":
-            reach = UNIT if bounds else UNIT + COUNT
-        for name, value in (
-            ("exact_epsilon", total),
-            ("range", found),
-            ("bounds", bounds),
-            ("noise", Laplace(left, sensitivity=reach)),
-            ("relation", relation),
-        ):
-            object.__setattr__(self, name, value)
+        if self.relation == "add-remove":
+            reach = UNIT + COUNT if self.ranges is None else UNIT
+        return Laplace(self.statistic_epsilon, sensitivity=reach)
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.exact_epsilon)
-
-    @property
-    def privacy(self) -> Guarantee:
-        """What one release guarantees, the search for a range included."""
-        return self.noise.privacy if self.range is None else self.range.privacy + self.noise.privacy
+    def noise_privacy(self) -> Guarantee:
+        """What the noise on the sums guarantees."""
+        return self.noise.privacy
 
     def release(self, value: Any, source: Source | None = None) -> float:
         """The mean of a list of numbers."""
         numbers = read_column(value, "Mean", self.relation != "add-remove")
-        centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
+        (centre, radius), *_ = self.ranges or [self.search.release(numbers, source)]  # type: ignore[union-attr]
         noisy: list[int] = self.noise.release(self.sums(numbers, centre, radius), source).tolist()
         total, count = noisy[0] / UNIT, float(max(1, numbers.size))
-        if self.relation == "add-remove" and self.bounds:
+        if self.relation == "add-remove" and self.ranges:
             total, count = (noisy[0] - noisy[1]) / UNIT, max(1.0, (noisy[0] + noisy[1]) / UNIT)
         elif self.relation == "add-remove":
             count = max(1.0, noisy[1] / COUNT)
@@ -120,7 +90,7 @@ class Mean(Mechanism):
     def sums(self, numbers: Floats, centre: float, radius: float) -> list[int]:
         """The whole numbers that are released with noise."""
         places = within(numbers, centre, radius)
-        if self.relation == "add-remove" and self.bounds:
+        if self.relation == "add-remove" and self.ranges:
             upper = int(np.rint((1 + places) / 2 * UNIT).astype(np.int64).sum())
             return [upper, UNIT * numbers.size - upper]
         total = int(np.rint(places * UNIT).astype(np.int64).sum())
@@ -133,8 +103,8 @@ class Mean(Mechanism):
         known, and the float rounding of the answer is counted too.
         """
         n = whole(records, "records")
-        wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
-        centre = self.bounds[0] if self.bounds else 0.0
+        wide = self._radius(radius)
+        centre = self.ranges[0][0] if self.ranges else 0.0
         last = (abs(centre) + wide) * 2.0**-50
         if self.relation != "add-remove":
             each = int(self.noise.halfwidth(confidence))
@@ -142,22 +112,8 @@ class Mean(Mechanism):
         each = int(self.noise.halfwidth(confidence, 2))
         # How far the sum less its share in the count's error may be off by noise, the count, and a record.
         moved, count, rounded = 2 * each / UNIT, 2 * each / UNIT, 2 * HALF / UNIT
-        if self.range:
+        if self.search:
             moved, count, rounded = each / UNIT + each / COUNT, each / COUNT, HALF / UNIT
         if count >= n:
             return math.inf
         return wide * (moved + n * rounded) / (n - count) * (1 + 1e-12) + last
-
-
-def budgeted_range(
-    owner: str, total: Fraction, low: Number | None, high: Number | None, relation: Relation, share: Number
-) -> tuple[PrivateRange | None, tuple[float, float] | None, Fraction]:
-    """The search for a range or the one that was given, and the epsilon that is left for the statistic."""
-    part = binary(share, "share")
-    if not 0 < part < 1:
-        raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-    if low is None and high is None:
-        return PrivateRange(total * part, relation), None, total * (1 - part)
-    if low is None or high is None:
-        raise InvalidInput(f"{owner} takes both low= and high=, or neither.")
-    return None, given_range(low, high), total

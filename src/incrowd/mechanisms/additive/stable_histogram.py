@@ -28,8 +28,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, float_below, root_above
+from incrowd.mechanisms.parameters import amount, delta_amount, float_above, float_below, root_above
 from incrowd.mechanisms.records import listed
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.mechanisms.spelling import order, spelled
@@ -52,7 +53,7 @@ Noise = Literal["laplace", "gaussian"]
 PARTS = 16  # delta is divided between the Gaussian and the threshold in so many parts
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StableHistogram(Mechanism):
     """Releases keys with their noisy counts, where the domain of keys is not known beforehand.
 
@@ -68,55 +69,51 @@ class StableHistogram(Mechanism):
     {'cold': 9001, 'flu': 3999}
     """
 
-    noise: Laplace | Gaussian
-    exact_delta: Fraction
-    key_delta: Fraction
-    groups: int
-    relation: Relation
+    epsilon: Number
+    delta: Number
+    _: KW_ONLY
+    groups: int = 1
+    relation: Relation = "add-remove"
+    noise: Noise | None = None
 
-    def __init__(
-        self,
-        epsilon: Number,
-        delta: Number,
-        groups: int = 1,
-        relation: Relation = "add-remove",
-        noise: Noise | None = None,
-    ) -> None:
-        slack = amount(delta, "delta")
-        if slack >= 1:
-            raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
-        if noise not in (None, "laplace", "gaussian"):
-            raise InvalidInput(f'noise must be "laplace" or "gaussian", not {noise!r}.')
-        keys = whole(groups, "groups") * (1 if relation_named(relation) == "add-remove" else 2)
-        drawn, alone = _best(amount(epsilon, "epsilon"), slack, keys, noise)
-        for name, value in (
-            ("noise", drawn),
-            ("exact_delta", slack),
-            ("key_delta", alone),
-            ("groups", groups),
-            ("relation", relation),
-        ):
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        if self.noise not in (None, "laplace", "gaussian"):
+            raise InvalidInput(f'noise must be "laplace" or "gaussian", not {self.noise!r}.')
+        _ = self.threshold
+
+    @cached_property
+    def _chosen(self) -> tuple[Laplace | Gaussian, Fraction]:
+        return _best(amount(self.epsilon, "epsilon"), delta_amount(self.delta), self.sensitivity, self.noise)
 
     @property
-    def scale(self) -> float:
+    def mechanism(self) -> Laplace | Gaussian:
+        """The mechanism that adds the noise to every count."""
+        return self._chosen[0]
+
+    @cached_property
+    def key_delta(self) -> Fraction:
+        """The part of delta that is left for the keys that one unit alone has."""
+        return self._chosen[1]
+
+    @property
+    def noise_scale(self) -> float:
         """The scale of the noise on every count."""
-        return self.noise.scale
+        return self.mechanism.noise_scale
 
     @property
     def sensitivity(self) -> int:
         """How many counts a unit can change."""
-        return self.groups * (1 if self.relation == "add-remove" else 2)
+        return whole(self.groups, "groups") * (1 if relation_named(self.relation) == "add-remove" else 2)
 
     @property
     def threshold(self) -> int:
         """The least noisy count that is released: P(1 + Z >= T) is at most d / g."""
-        return _threshold(self.noise, self.key_delta / self.sensitivity)
+        return _threshold(self.mechanism, self.key_delta / self.sensitivity)
 
     @property
     def privacy(self) -> Guarantee:
         """What the release of all keys together guarantees."""
-        return self.noise.privacy + threshold(self.key_delta)
+        return self.mechanism.privacy + threshold(self.key_delta)
 
     def release(self, value: Any, source: Source | None = None) -> dict[Any, int]:
         """Keys with noisy counts, largest first, of a mapping of keys to counts or a list of keys.
@@ -129,7 +126,7 @@ class StableHistogram(Mechanism):
         if (numbers < 0).any():
             raise InvalidInput("Each count given to StableHistogram must be 0 or more.")
         present = [key for (key, _), number in zip(pairs, numbers.tolist(), strict=True) if number > 0]
-        noisy = np.atleast_1d(self.noise.release(numbers[numbers > 0], source)).tolist()
+        noisy = np.atleast_1d(self.mechanism.release(numbers[numbers > 0], source)).tolist()
         least = self.threshold
         named: dict[Any, int] = {}
         for key, count in zip(present, noisy, strict=True):
@@ -143,7 +140,7 @@ class StableHistogram(Mechanism):
 
         What is released has passed the threshold, so counts near it are biased upwards.
         """
-        return int(self.noise.halfwidth(confidence, count))
+        return int(self.mechanism.halfwidth(confidence, count))
 
 
 def _threshold(noise: Laplace | Gaussian, chance: Fraction) -> int:

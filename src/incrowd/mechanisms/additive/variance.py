@@ -25,18 +25,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from incrowd.mechanisms.additive.laplace import Laplace
-from incrowd.mechanisms.additive.mean import HALF, budgeted_range
-from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, positive
+from incrowd.mechanisms.additive.ranged import HALF, RangedColumn
 from incrowd.mechanisms.records import Floats, read_column
-from incrowd.mechanisms.selection.private_range import PrivateRange, within
-from incrowd.mechanisms.sensitivity import Relation, relation_named
+from incrowd.mechanisms.selection.private_range import within
 from incrowd.noise import Source
 from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, laplace
@@ -46,8 +43,8 @@ WHOLE = 8 * UNIT
 STEPS = 2**30
 
 
-@dataclass(frozen=True, init=False)
-class Variance(Mechanism):
+@dataclass(frozen=True, eq=False, repr=False)
+class Variance(RangedColumn):
     """Releases the variance (mean squared distance from the mean) of numbers, one per unit.
 
     Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
@@ -59,54 +56,31 @@ class Variance(Mechanism):
     True
     """
 
-    exact_epsilon: Fraction
-    range: PrivateRange | None
-    bounds: tuple[float, float] | None
-    noise: Laplace | None
-    first: int
-    relation: Relation
+    @property
+    def first(self) -> int:
+        """The w U of the theorem: the weight of t in the sums."""
+        return UNIT if self.ranges is None else 4 * UNIT
 
-    def __init__(
-        self,
-        epsilon: Number,
-        *,
-        low: Number | None = None,
-        high: Number | None = None,
-        relation: Relation = "add-remove",
-        share: Number = Fraction(2, 5),
-    ) -> None:
-        total = amount(epsilon, "epsilon")
-        found, bounds, left = budgeted_range("Variance", total, low, high, relation_named(relation), share)
-        first = 4 * UNIT if bounds else UNIT
-        reach = WHOLE if relation == "add-remove" else WHOLE + first
-        # Where only one number is released, its sensitivity depends on the number of records: see `exactly`.
-        noise = None if bounds and relation != "add-remove" else Laplace(left, sensitivity=reach)
-        for name, value in (
-            ("exact_epsilon", total),
-            ("range", found),
-            ("bounds", bounds),
-            ("noise", noise),
-            ("first", first),
-            ("relation", relation),
-        ):
-            object.__setattr__(self, name, value)
+    @cached_property
+    def noise(self) -> Laplace | None:
+        """The noise on every sum; None where one number is released, whose sensitivity depends on n.
+
+        That number is released by `exactly`.
+        """
+        if self.ranges is not None and self.relation != "add-remove":
+            return None
+        reach = WHOLE if self.relation == "add-remove" else WHOLE + self.first
+        return Laplace(self.statistic_epsilon, sensitivity=reach)
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.exact_epsilon)
-
-    @property
-    def privacy(self) -> Guarantee:
-        """What one release guarantees, the search for a range included."""
-        if self.noise is None:
-            return laplace(self.exact_epsilon, STEPS)
-        return self.noise.privacy if self.range is None else self.range.privacy + self.noise.privacy
+    def noise_privacy(self) -> Guarantee:
+        """What the noise on the sums guarantees."""
+        return laplace(self.exact_epsilon, STEPS) if self.noise is None else self.noise.privacy
 
     def release(self, value: Any, source: Source | None = None) -> float:
         """The variance of a list of numbers."""
         numbers = read_column(value, "Variance", self.relation != "add-remove")
-        centre, radius = self.bounds or self.range.release(numbers, source)  # type: ignore[union-attr]
+        (centre, radius), *_ = self.ranges or [self.search.release(numbers, source)]  # type: ignore[union-attr]
         if self.noise is None:
             return radius**2 * self.exactly(numbers, centre, radius, source)
         noisy: list[int] = self.noise.release(self.sums(numbers, centre, radius), source).tolist()
@@ -138,7 +112,7 @@ class Variance(Mechanism):
         known.
         """
         n = whole(records, "records")
-        wide = self.bounds[1] if radius is None and self.bounds else float(positive(radius, "radius"))
+        wide = self._radius(radius)
         if self.noise is None:
             one = Laplace(self.exact_epsilon, sensitivity=STEPS).halfwidth(confidence)
             noise, rounded = (int(one) + 1) * step_of(n) / (n * UNIT) ** 2, HALF / UNIT

@@ -23,8 +23,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid
 from incrowd.mechanisms.additive.laplace import Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, float_below
+from incrowd.mechanisms.parameters import amount, delta_amount, float_above, float_below, share_of_epsilon
 from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, discrete_laplace
@@ -48,7 +49,7 @@ class Passed:
     value: Any
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProposeTestRelease(Mechanism):
     """Releases a value when it is stable, or None.
 
@@ -62,31 +63,36 @@ class ProposeTestRelease(Mechanism):
     (Passed(value='flu'), None)
     """
 
-    test_epsilon: Fraction
-    exact_delta: Fraction
-    noise: Laplace | None
+    epsilon: Number
+    delta: Number
+    _: KW_ONLY
+    bound: Number = 0
+    share: Number = 0.5
+    grid: Number | Grid | None = None
 
-    def __init__(
-        self,
-        epsilon: Number,
-        delta: Number,
-        bound: Number = 0,
-        share: Number = Fraction(1, 2),
-        grid: Number | Grid | None = None,
-    ) -> None:
-        total, slack = amount(epsilon, "epsilon"), amount(delta, "delta")
-        if slack >= 1:
-            raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
-        proposed, part = binary(bound, "bound"), binary(share, "share")
-        if proposed < 0:
-            raise InvalidInput(f"bound must be 0 or more, not {bound}.")
-        if not 0 < part < 1:
-            raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-        noise = Laplace(total * (1 - part), sensitivity=bound, grid=grid) if proposed else None
-        object.__setattr__(self, "test_epsilon", total * part if proposed else total)
-        object.__setattr__(self, "exact_delta", slack)
-        object.__setattr__(self, "noise", noise)
-        _ = self.threshold
+    def __post_init__(self) -> None:
+        if binary(self.bound, "bound") < 0:
+            raise InvalidInput(f"bound must be 0 or more, not {self.bound}.")
+        _ = self.noise, self.threshold
+
+    @cached_property
+    def exact_delta(self) -> Fraction:
+        """Delta as a fraction."""
+        return delta_amount(self.delta)
+
+    @cached_property
+    def test_epsilon(self) -> Fraction:
+        """The epsilon of the test: all of it where the value needs no noise."""
+        share = share_of_epsilon(self.share)
+        return amount(self.epsilon, "epsilon") * (share if self.bound else 1)
+
+    @cached_property
+    def noise(self) -> Laplace | None:
+        """The noise on the value; None where the proposed bound is 0."""
+        if not self.bound:
+            return None
+        budget = amount(self.epsilon, "epsilon") * (1 - share_of_epsilon(self.share))
+        return Laplace(budget, sensitivity=self.bound, grid=self.grid)
 
     @property
     def threshold(self) -> int:
@@ -109,7 +115,7 @@ class ProposeTestRelease(Mechanism):
             raise InvalidInput("ProposeTestRelease releases a pair (value, distance to instability).")
         distance = whole(value[1], "the distance", least=0, secret=True)
         if self.noise is not None:
-            self.noise.grid.steps(value[0], "ProposeTestRelease")  # refused here, before anything is drawn
+            self.noise.lattice.steps(value[0], "ProposeTestRelease")  # refused here, before anything is drawn
         scale = 1 / self.test_epsilon
         noise = unclamped(discrete_laplace(scale, source=source), scale, source)
         if distance + noise < self.threshold:
@@ -130,7 +136,7 @@ class ProposeTestRelease(Mechanism):
         return 0 if self.noise is None else self.noise.halfwidth(confidence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class StableMode(Mechanism):
     """The most common key of an unknown domain, exactly, when it leads by enough; else None.
 
@@ -152,6 +158,7 @@ class StableMode(Mechanism):
 
     epsilon: Number
     delta: Number
+    _: KW_ONLY
     relation: Relation = "add-remove"
 
     def __post_init__(self) -> None:
@@ -167,7 +174,7 @@ class StableMode(Mechanism):
         """The distance of a lead from where the mode may change."""
         return max(0, -(-lead // self.step) - 1)
 
-    @property
+    @cached_property
     def test(self) -> ProposeTestRelease:
         """The test that the lead must pass."""
         return ProposeTestRelease(self.epsilon, self.delta, bound=0)
@@ -197,7 +204,7 @@ class StableMode(Mechanism):
         return self.step * enough + 1  # the least lead with that distance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class DistanceToProperty(Mechanism):
     """How many records are known to keep the data away from a property, privately.
 
@@ -211,7 +218,7 @@ class DistanceToProperty(Mechanism):
     def __post_init__(self) -> None:
         _ = self.noise
 
-    @property
+    @cached_property
     def noise(self) -> Laplace:
         """The noise on the distance."""
         return Laplace(self.epsilon, sensitivity=1)
@@ -230,7 +237,7 @@ class DistanceToProperty(Mechanism):
         return int(self.noise.halfwidth(confidence))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class InterquartileRange(Mechanism):
     """The interquartile range to a factor of two, as an interval [a, 2a), without any bounds; or None.
 
@@ -259,11 +266,11 @@ class InterquartileRange(Mechanism):
     def __post_init__(self) -> None:
         _ = self.test
 
-    @property
+    @cached_property
     def test(self) -> ProposeTestRelease:
         """Either of the two tests."""
         half = Fraction(1, 2)
-        return ProposeTestRelease(amount(self.epsilon, "epsilon") * half, amount(self.delta, "delta") * half)
+        return ProposeTestRelease(amount(self.epsilon, "epsilon") * half, delta_amount(self.delta) * half)
 
     @property
     def privacy(self) -> Guarantee:

@@ -60,8 +60,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -69,9 +70,16 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.additive.grid import LIMIT, Grid, lattice
+from incrowd.mechanisms.additive.grid import LIMIT, Grid, lattice_of
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above, float_below, positive
+from incrowd.mechanisms.parameters import (
+    amount,
+    confidence_level,
+    float_above,
+    float_below,
+    positive,
+    share_of_epsilon,
+)
 from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.robust.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.robust.student import rounded_student
@@ -83,7 +91,7 @@ ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
 MOST_BETA, MOST_FACTOR = 50.0, 1e6  # enough for every epsilon of use, and floats do not overflow
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SmoothSensitivity(Mechanism):
     """Releases a number with noise of width (smooth bound) / a, on a grid.
 
@@ -104,64 +112,69 @@ class SmoothSensitivity(Mechanism):
     (53.0, True)
     """
 
-    exact_epsilon: Fraction
-    exact_delta: Fraction
-    degrees: int
-    exact_beta: Fraction
-    factor: Fraction
-    grid: Grid
+    epsilon: Number
+    delta: Number | None = None
+    _: KW_ONLY
+    degrees: int = 3
+    share: Number | None = None
+    grid: Number | Grid = 2.0**-20
 
-    def __init__(
-        self,
-        epsilon: Number,
-        degrees: int = 3,
-        share: Number | None = None,
-        grid: Number | Grid = Fraction(1, 2**20),
-        *,
-        delta: Number | None = None,
-    ) -> None:
-        total = amount(epsilon, "epsilon")
-        freedom = whole(degrees, "degrees")
-        if freedom % 2 == 0 or freedom > 99:
-            raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {degrees}.")
-        part = Fraction(7, 10) if delta is None else Fraction(1, 2)
-        if share is not None:
-            part = binary(share, "share")
-        if not 0 < part < 1:
-            raise InvalidInput(f"share must lie strictly between 0 and 1, not {share}.")
-        slack = Fraction(0) if delta is None else amount(delta, "delta")
-        if slack > Fraction(1, 4):
-            raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {delta}.")
-        if slack:
-            factor = total * (1 - part)
-            smooth = Fraction(_largest(lambda b: _laplace_fits(float(factor), b, total, slack), MOST_BETA))
-        else:
-            smooth = min(total * part / freedom, Fraction(MOST_BETA))
-            speed, most = float_above(smooth), float_below(total)
-            factor = Fraction(
-                _largest(lambda a: student_loss(a, speed, freedom) * (1 + 1e-12) <= most, MOST_FACTOR)
-            )
-        beta = smooth - ERROR
-        if beta <= 0 or factor <= 0:
-            raise InvalidInput(f"An epsilon of {epsilon} is too small for smooth sensitivity here.")
-        for name, value in (
-            ("exact_epsilon", total),
-            ("exact_delta", slack),
-            ("degrees", freedom),
-            ("exact_beta", beta),
-            ("factor", factor),
-            ("grid", lattice(grid, 1.0, 0)),
-        ):
-            object.__setattr__(self, name, value)
+    def __post_init__(self) -> None:
+        if whole(self.degrees, "degrees") % 2 == 0 or self.degrees > 99:
+            raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {self.degrees}.")
+        if self.exact_delta > Fraction(1, 4):
+            raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {self.delta}.")
+        if self.exact_beta <= 0 or self.factor <= 0:
+            raise InvalidInput(f"An epsilon of {self.epsilon} is too small for smooth sensitivity here.")
+        _ = self.lattice
 
-    @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.exact_epsilon)
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return amount(self.epsilon, "epsilon")
+
+    @cached_property
+    def exact_delta(self) -> Fraction:
+        """Delta as a fraction; 0 where none is given."""
+        return Fraction(0) if self.delta is None else amount(self.delta, "delta")
+
+    @cached_property
+    def _share(self) -> Fraction:
+        usual = Fraction(1, 2) if self.exact_delta else Fraction(7, 10)
+        return usual if self.share is None else share_of_epsilon(self.share)
+
+    @cached_property
+    def _charged_beta(self) -> Fraction:
+        """The beta that the theorems charge for: the one asked of a bound, and what float errors may add."""
+        if not self.exact_delta:
+            return min(self.exact_epsilon * self._share / self.degrees, Fraction(MOST_BETA))
+        a = float(self.factor)
+        fits = partial(_laplace_fits, a, epsilon=self.exact_epsilon, delta=self.exact_delta)
+        return Fraction(_largest(fits, MOST_BETA))
+
+    @cached_property
+    def exact_beta(self) -> Fraction:
+        """How smooth the bound must be."""
+        return self._charged_beta - ERROR
+
+    @cached_property
+    def factor(self) -> Fraction:
+        """The a of the theorems: noise is (smooth bound) / a wide."""
+        if self.exact_delta:
+            return self.exact_epsilon * (1 - self._share)
+        beta, most = float_above(self._charged_beta), float_below(self.exact_epsilon)
+        return Fraction(
+            _largest(lambda a: student_loss(a, beta, self.degrees) * (1 + 1e-12) <= most, MOST_FACTOR)
+        )
+
+    @cached_property
+    def lattice(self) -> Grid:
+        """The grid that answers are rounded to."""
+        return lattice_of(self.grid, 1.0, 0)
 
     @property
     def beta(self) -> float:
-        """How smooth the bound must be."""
+        """How smooth the bound must be, as a float that is not above it."""
         return float(self.exact_beta) * (1 - 2.0**-52)
 
     @property
@@ -173,11 +186,11 @@ class SmoothSensitivity(Mechanism):
         """A private number for (value, smooth bound); neither is private by itself."""
         centre, width = self._read(value)
         if self.exact_delta:
-            steps = rounded_laplace(centre, width, self.grid.step, source)
+            steps = rounded_laplace(centre, width, self.lattice.step, source)
         else:
-            steps = rounded_student(centre, width, self.grid.step, self.degrees, source)
+            steps = rounded_student(centre, width, self.lattice.step, self.degrees, source)
         clamped = max(-LIMIT, min(LIMIT, steps))  # post-processing
-        return self.grid.values(np.asarray(clamped, dtype=np.int64))
+        return self.lattice.values(np.asarray(clamped, dtype=np.int64))
 
     def release_rank(
         self, values: Any, rank: int, *, low: Number, high: Number, source: Source | None = None
@@ -188,7 +201,7 @@ class SmoothSensitivity(Mechanism):
     def distribution(self, outcome: Any, value: Any) -> Any:
         """P(released <= outcome) for (value, smooth bound), in float64."""
         centre, width = self._read(value)
-        edge = (self.grid.steps(outcome, "SmoothSensitivity") + 0.5) * float(self.grid.step)
+        edge = (self.lattice.steps(outcome, "SmoothSensitivity") + 0.5) * float(self.lattice.step)
         place = (edge - float(centre)) / float(width)
         if self.exact_delta:
             tail = np.exp(-np.abs(place)) / 2
@@ -200,7 +213,7 @@ class SmoothSensitivity(Mechanism):
         failure = float_below(1 - confidence_level(confidence))
         width = float_above(positive(bound, "bound") / self.factor)
         quantile = -math.log(failure) if self.exact_delta else _student_reach(failure, self.degrees)
-        return quantile * width * (1 + 1e-9) + float(self.grid.step)
+        return quantile * width * (1 + 1e-9) + float(self.lattice.step)
 
     def _read(self, value: Any) -> tuple[Fraction, Fraction]:
         if not isinstance(value, tuple) or len(value) != 2:

@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +51,7 @@ from incrowd.privacy import Guarantee
 Aggregate = Literal["median", "mean"]
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SubsampleAndAggregate(Mechanism):
     """Releases about what `function` gives on a random sample of the data.
 
@@ -71,70 +72,66 @@ class SubsampleAndAggregate(Mechanism):
     """
 
     function: Function
-    aggregator: Quantile
+    epsilon: Number
+    _: KW_ONLY
     blocks: int
-    aggregate: Aggregate
-    default: float
-    limits: Limits
-    workers: int
-    start: Start
+    low: Number
+    high: Number
+    aggregate: Aggregate = "median"
+    default: Number | None = None
+    seconds: int = 10
+    patience: Number | None = None
+    megabytes: int = 1024
+    workers: int | None = None
+    start: Start = "fork"
+    grid: Number | Grid | None = None
 
-    def __init__(
-        self,
-        function: Function,
-        epsilon: Number,
-        *,
-        blocks: int,
-        low: Number,
-        high: Number,
-        aggregate: Aggregate = "median",
-        default: Number | None = None,
-        seconds: int = 10,
-        patience: Number | None = None,
-        megabytes: int = 1024,
-        workers: int | None = None,
-        start: Start = "fork",
-        grid: Number | Grid | None = None,
-    ) -> None:
-        if aggregate not in ("median", "mean"):
-            raise InvalidInput(f'aggregate must be "median" or "mean", not {aggregate!r}.')
-        way = check_start(function, start)
-        budget = amount(epsilon, "epsilon")
-        if aggregate == "mean" and grid is None:
-            # A mean of whole numbers is none, so whole bounds do not ask for integers here.
-            grid = Fraction(2) ** log2_floor(interval(low, high, None).span / 2**FINEST)
-        aggregator = Quantile(budget, low=low, high=high, relation="replace", grid=grid)
-        middle = (binary(low, "low") + binary(high, "high")) / 2
-        fallback = middle if default is None else binary(default, "default")
-        if not binary(low, "low") <= fallback <= binary(high, "high"):
-            raise InvalidInput(f"default must lie between low and high, not at {default}.")
-        time = whole(seconds, "seconds")
-        clock = float(10 * time if patience is None else positive(patience, "patience"))
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        for name, value in (
-            ("function", function),
-            ("aggregator", aggregator),
-            ("blocks", whole(blocks, "blocks")),
-            ("aggregate", aggregate),
-            ("default", float(fallback)),
-            ("limits", Limits(time, clock, whole(megabytes, "megabytes"))),
-            ("workers", cores if workers is None else whole(workers, "workers")),
-            ("start", way),
-        ):
-            object.__setattr__(self, name, value)
-        _ = self.noise
+    def __post_init__(self) -> None:
+        if self.aggregate not in ("median", "mean"):
+            raise InvalidInput(f'aggregate must be "median" or "mean", not {self.aggregate!r}.')
+        check_start(self.function, self.start)
+        whole(self.blocks, "blocks")
+        _ = self.noise, self.fallback, self.limits, self.processes
+
+    @cached_property
+    def aggregator(self) -> Quantile:
+        """The private median of the answers."""
+        grid = self.grid
+        if self.aggregate == "mean" and grid is None:
+            # A mean of whole numbers is rarely whole, so whole bounds do not ask for integers here.
+            grid = Fraction(2) ** log2_floor(interval(self.low, self.high, None).span / 2**FINEST)
+        budget = amount(self.epsilon, "epsilon")
+        return Quantile(budget, low=self.low, high=self.high, relation="replace", grid=grid)
+
+    @cached_property
+    def fallback(self) -> float:
+        """What a block without an answer counts as."""
+        low, high = binary(self.low, "low"), binary(self.high, "high")
+        fallback = (low + high) / 2 if self.default is None else binary(self.default, "default")
+        if not low <= fallback <= high:
+            raise InvalidInput(f"default must lie between low and high, not at {self.default}.")
+        return float(fallback)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What one block may use."""
+        seconds = whole(self.seconds, "seconds")
+        patience = 10 * seconds if self.patience is None else positive(self.patience, "patience")
+        return Limits(seconds, float(patience), whole(self.megabytes, "megabytes"))
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.aggregator.exact_epsilon)
+    def processes(self) -> int:
+        """How many blocks run at a time: `workers`, or as many as there are cores."""
+        if self.workers is not None:
+            return whole(self.workers, "workers")
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
     def interval(self) -> Interval:
         """The lattice of answers."""
         return self.aggregator.interval
 
-    @property
+    @cached_property
     def noise(self) -> Laplace:
         """The noise on the sum of the answers, in grid steps, when they are averaged."""
         reach = self.interval.high - self.interval.low
@@ -158,9 +155,9 @@ class SubsampleAndAggregate(Mechanism):
             self.function,
             blocks,
             self.limits,
-            workers=self.workers,
+            workers=self.processes,
             start=self.start,
-            default=self.default,
+            default=self.fallback,
         )
 
     def partition(
@@ -190,7 +187,7 @@ class SubsampleAndAggregate(Mechanism):
         if len(answers) != self.blocks:
             raise InvalidInput(f"This SubsampleAndAggregate combines {self.blocks} answers.")
         numbers: Any = np.asarray(answers, dtype=np.float64)
-        numbers = np.where(np.isnan(numbers), self.default, numbers)
+        numbers = np.where(np.isnan(numbers), self.fallback, numbers)
         if self.interval.grid.integers:
             numbers = np.rint(np.clip(numbers, self.interval.low, self.interval.high)).astype(np.int64)
         if self.aggregate == "median":

@@ -22,14 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above
+from incrowd.mechanisms.parameters import confidence_level, float_above
 from incrowd.mechanisms.selection.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, categorical
 from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, bounded_range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
     """Chooses one candidate; better ones are exponentially likelier.
 
@@ -55,7 +55,7 @@ class Exponential(Selection):
     @property
     def privacy(self) -> Guarantee:
         """What one choice guarantees."""
-        return bounded_range(amount(self.epsilon, "epsilon"))
+        return bounded_range(self.exact_epsilon)
 
     def release(self, utilities: Any, source: Source | None = None) -> int:
         """The index of the chosen candidate."""

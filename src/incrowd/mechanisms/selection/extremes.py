@@ -20,9 +20,10 @@ but a few stay below; to clamp a sum, choose the bound that loses little, not on
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above
+from incrowd.mechanisms.parameters import amount, confidence_level
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.selection.quantile import Interval, interval
 from incrowd.noise import Source
@@ -38,44 +39,46 @@ from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, bounded_range
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Maximum(Mechanism):
     """Releases a value that about `beyond` records exceed, between `low` and `high`.
 
     >>> m = Maximum(epsilon=1.0, low=0, high=120)
-    >>> m.beyond
+    >>> m.records_beyond
     16
     """
 
-    exact_epsilon: Fraction
-    interval: Interval
-    beyond: int
-    name: ClassVar[str] = "Maximum"
+    epsilon: Number
+    _: KW_ONLY
+    low: Number
+    high: Number
+    beyond: int | None = None
+    grid: Number | Grid | None = None
 
-    def __init__(
-        self,
-        epsilon: Number,
-        *,
-        low: Number,
-        high: Number,
-        beyond: int | None = None,
-        grid: Number | Grid | None = None,
-    ) -> None:
-        object.__setattr__(self, "exact_epsilon", amount(epsilon, "epsilon"))
-        object.__setattr__(self, "interval", interval(low, high, grid))
-        if beyond is None:
-            beyond = math.ceil(math.log(20 * self.interval.points) / float(self.rate))
-        object.__setattr__(self, "beyond", whole(beyond, "beyond", least=0))
+    def __post_init__(self) -> None:
+        _ = self.records_beyond
 
-    @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.exact_epsilon)
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return amount(self.epsilon, "epsilon")
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The lattice points from low to high."""
+        return interval(self.low, self.high, self.grid)
 
     @property
     def rate(self) -> Fraction:
         """The weight of one rank."""
         return self.exact_epsilon / 2
+
+    @cached_property
+    def records_beyond(self) -> int:
+        """How many records should lie beyond the released value: `beyond`, or the default."""
+        if self.beyond is not None:
+            return whole(self.beyond, "beyond", least=0)
+        return math.ceil(math.log(20 * self.interval.points) / float(self.rate))
 
     @property
     def privacy(self) -> Guarantee:
@@ -84,11 +87,11 @@ class Maximum(Mechanism):
 
     def target(self, n: int) -> Fraction:
         """The rank wanted among n records."""
-        return Fraction(max(0, n - self.beyond))
+        return Fraction(max(0, n - self.records_beyond))
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The released value for a list of numbers, one per unit."""
-        steps = np.sort(self.interval.steps(value, self.name, public=False))
+        steps = np.sort(self.interval.steps(value, type(self).__name__, public=False))
         point = ranks.draw(
             steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high, source=source
         )
@@ -98,7 +101,7 @@ class Maximum(Mechanism):
         """The probability of every lattice point from low to high, on a small lattice."""
         if self.interval.points > 10**7:
             raise InvalidInput("probabilities are listed for at most 10 million grid points.")
-        steps = self.interval.steps(values, self.name, public=False)
+        steps = self.interval.steps(values, type(self).__name__, public=False)
         return ranks.masses(steps, self.target(steps.size), self.rate, self.interval.low, self.interval.high)
 
     def halfwidth(self, confidence: Number) -> float:
@@ -107,11 +110,10 @@ class Maximum(Mechanism):
         return math.log(self.interval.points / failure) / float(self.rate) * (1 + 1e-12)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Minimum(Maximum):
     """Releases a value that about `beyond` records lie below, between `low` and `high`."""
 
-    name: ClassVar[str] = "Minimum"
-
     def target(self, n: int) -> Fraction:
         """The rank wanted among n records."""
-        return Fraction(min(n, self.beyond))
+        return Fraction(min(n, self.records_beyond))

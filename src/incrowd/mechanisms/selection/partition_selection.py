@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above
+from incrowd.mechanisms.parameters import amount, confidence_level, delta_amount
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli
 from incrowd.noise.exact import exp_bounds
@@ -44,7 +44,7 @@ from incrowd.privacy import Guarantee, approximate
 MOST_ENTRIES = 1_000_000
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Mechanism):
     """Names keys that enough units share.
 
@@ -53,32 +53,24 @@ class PartitionSelection(Mechanism):
     [0.0, 1e-05, 0.00086, 0.34845, 0.76031, 0.99993, 1.0]
     """
 
-    exact_epsilon: Fraction
-    exact_delta: Fraction
-    groups: int
-    relation: Relation
+    epsilon: Number
+    delta: Number
+    _: KW_ONLY
+    groups: int = 1
+    relation: Relation = "add-remove"
 
-    def __init__(
-        self, epsilon: Number, delta: Number, groups: int = 1, relation: Relation = "add-remove"
-    ) -> None:
-        slack = amount(delta, "delta")
-        if slack >= 1:
-            raise InvalidInput(f"delta must lie strictly between 0 and 1, not {delta}.")
-        object.__setattr__(self, "exact_epsilon", amount(epsilon, "epsilon"))
-        object.__setattr__(self, "exact_delta", slack)
-        object.__setattr__(self, "groups", whole(groups, "groups"))
-        object.__setattr__(self, "relation", relation_named(relation))
+    def __post_init__(self) -> None:
         self._table()
 
-    @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_above(self.exact_epsilon)
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return amount(self.epsilon, "epsilon")
 
-    @property
-    def delta(self) -> float:
-        """The claimed delta."""
-        return float_above(self.exact_delta)
+    @cached_property
+    def exact_delta(self) -> Fraction:
+        """Delta as a fraction."""
+        return delta_amount(self.delta)
 
     @property
     def privacy(self) -> Guarantee:
@@ -119,7 +111,8 @@ class PartitionSelection(Mechanism):
         return named.reshape(numbers.shape)
 
     def _table(self) -> tuple[Fraction, ...]:
-        share = self.groups if self.relation == "add-remove" else 2 * self.groups
+        groups = whole(self.groups, "groups")
+        share = groups if relation_named(self.relation) == "add-remove" else 2 * groups
         return _optimal(self.exact_epsilon / share, self.exact_delta / share)
 
 

@@ -30,14 +30,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above
+from incrowd.mechanisms.parameters import confidence_level, float_above
 from incrowd.mechanisms.selection.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, bernoulli_exp, uniform
 from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, pure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
     """Chooses one candidate; pure epsilon-differential privacy.
 
@@ -48,7 +48,7 @@ class PermuteAndFlip(Selection):
     @property
     def privacy(self) -> Guarantee:
         """What one choice guarantees."""
-        return pure(amount(self.epsilon, "epsilon"))
+        return pure(self.exact_epsilon)
 
     def release(self, utilities: Any, source: Source | None = None) -> int:
         """The index of the chosen candidate."""

@@ -16,8 +16,9 @@ probability below 10^-3, and by many steps far more rarely still: each further r
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount
+from incrowd.mechanisms.parameters import amount, share_of_epsilon
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.quantile import Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
@@ -42,7 +43,7 @@ RADII = np.append(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivateRange(Mechanism):
     """Releases (centre, radius): all but about `beyond` values lie within the radius of the centre.
 
@@ -58,31 +59,34 @@ class PrivateRange(Mechanism):
     """
 
     epsilon: Number
+    _: KW_ONLY
     relation: Relation = "add-remove"
-    share: Number = Fraction(1, 4)
+    share: Number = 0.25
 
     def __post_init__(self) -> None:
-        if not 0 < binary(self.share, "share") < 1:
-            raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
         relation_named(self.relation)
         _ = self.middle, self.search
 
-    @property
+    @cached_property
+    def split(self) -> tuple[Fraction, Fraction]:
+        """The epsilon of each stage."""
+        total, share = amount(self.epsilon, "epsilon"), share_of_epsilon(self.share)
+        return total * share, total * (1 - share)
+
+    @cached_property
     def middle(self) -> Quantile:
         """The median of codes, stage one."""
-        budget = amount(self.epsilon, "epsilon") * binary(self.share, "share")
-        return Quantile(budget, low=-CODES, high=CODES, relation=self.relation)
+        return Quantile(self.split[0], low=-CODES, high=CODES, relation=self.relation)
 
     @property
     def beyond(self) -> int:
         """About how many values are left outside."""
-        return math.ceil(16 / (amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))))
+        return math.ceil(16 / self.split[1])
 
-    @property
+    @cached_property
     def search(self) -> SparseVector:
         """The sparse vector of stage two."""
-        budget = amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))
-        return SparseVector(budget, -self.beyond, hits=1, sensitivity=1, monotone=True)
+        return SparseVector(self.split[1], threshold=-self.beyond, monotone=True)
 
     @property
     def privacy(self) -> Guarantee:

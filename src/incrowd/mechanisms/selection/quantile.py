@@ -25,22 +25,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.additive.grid import INTEGERS, LIMIT, Grid, Steps, at_exponent, lattice
+from incrowd.mechanisms.additive.grid import INTEGERS, LIMIT, Grid, Steps, at_exponent, lattice_of
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, float_above, is_whole_type, log2_floor
+from incrowd.mechanisms.parameters import amount, confidence_level, is_whole_type, log2_floor
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli, uniform
-from incrowd.noise.readings import Number, binary
+from incrowd.noise.readings import Number, binary, decimal
 from incrowd.privacy import Guarantee, bounded_range
 
 TIE_BITS = 12  # how finely the records that share a value are told apart, by chance, among several quantiles
@@ -100,14 +101,14 @@ def interval(low: Number, high: Number, grid: Number | Grid | None) -> Interval:
         both = is_whole_type(low) and is_whole_type(high)
         points = INTEGERS if both else at_exponent(log2_floor((most - least) / 2**FINEST))
     else:
-        points = lattice(grid, low, 0)
+        points = lattice_of(grid, low, 0)
     first, last = math.floor(least / points.step), math.floor(most / points.step)
     if max(abs(first), abs(last)) > LIMIT // 2 or last - first >= 2**53:
         raise InvalidInput("The interval from low to high holds too many grid points: give a coarser grid.")
     return Interval(points, first, last)
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Quantile(Mechanism):
     """Releases the value below which a share q of the records lies; a list of shares gives a list of values.
 
@@ -119,46 +120,45 @@ class Quantile(Mechanism):
     >>> ages = list(range(18, 90)) * 20
     >>> Quantile(epsilon=1.0, low=0, high=120).release(ages, source=SeededSource(0))
     53
-    >>> Quantile(1.0, [0.25, 0.5, 0.75], low=0, high=120).release(ages, source=SeededSource(0)).tolist()
+    >>> Quantile(1.0, q=[0.25, 0.5, 0.75], low=0, high=120).release(ages, source=SeededSource(0)).tolist()
     [35, 54, 71]
     """
 
-    exact_epsilon: Fraction
-    shares: tuple[Fraction, ...]
-    relation: Relation
-    interval: Interval
-    single: bool
+    epsilon: Number
+    _: KW_ONLY
+    q: Number | Sequence[Number] = 0.5
+    low: Number
+    high: Number
+    relation: Relation = "add-remove"
+    grid: Number | Grid | None = None
 
-    def __init__(
-        self,
-        epsilon: Number,
-        q: Number | Sequence[Number] = Fraction(1, 2),
-        *,
-        low: Number,
-        high: Number,
-        relation: Relation = "add-remove",
-        grid: Number | Grid | None = None,
-    ) -> None:
-        single = not isinstance(q, Sequence | np.ndarray) or isinstance(q, str)
-        wanted = [q] if single else list(q)  # type: ignore[arg-type]
-        if not wanted:
+    def __post_init__(self) -> None:
+        relation_named(self.relation)
+        if not self.shares:
             raise InvalidInput("q must hold at least one share such as 0.5.")
-        shares = tuple(_share(one) for one in wanted)
-        if any(a >= b for a, b in itertools.pairwise(shares)):
+        if any(a >= b for a, b in itertools.pairwise(self.shares)):
             raise InvalidInput("q must list its shares in increasing order, each once.")
-        for name, value in (
-            ("exact_epsilon", amount(epsilon, "epsilon")),
-            ("shares", shares),
-            ("relation", relation_named(relation)),
-            ("interval", interval(low, high, grid)),
-            ("single", single),
-        ):
-            object.__setattr__(self, name, value)
+        _ = self.exact_epsilon, self.interval
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """The epsilon of all shares together, as a fraction."""
+        return amount(self.epsilon, "epsilon")
 
     @property
-    def epsilon(self) -> float:
-        """The epsilon of all shares together."""
-        return float_above(self.exact_epsilon)
+    def single(self) -> bool:
+        """Whether one share was given, and not a list of them."""
+        return not isinstance(self.q, Sequence | np.ndarray) or isinstance(self.q, str)
+
+    @cached_property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The shares wanted, each as the decimal that was written, to six digits."""
+        return tuple(_share(share) for share in ([self.q] if self.single else self.q))  # type: ignore[union-attr]
+
+    @cached_property
+    def interval(self) -> Interval:
+        """The lattice points from low to high."""
+        return interval(self.low, self.high, self.grid)
 
     @property
     def levels(self) -> int:
@@ -248,10 +248,10 @@ class Quantile(Mechanism):
 
 def _share(value: object) -> Fraction:
     """A share strictly between 0 and 1, as the decimal that was written, to six digits."""
-    number = binary(value, "q")
+    number = decimal(value, "q")
     if not 0 < number < 1:
         raise InvalidInput(
             f"q must lie strictly between 0 and 1, not {value}; for the ends see Minimum and Maximum."
         )
-    close = Fraction(repr(float(number))).limit_denominator(10**6)
+    close = number.limit_denominator(10**6)
     return min(max(close, Fraction(1, 10**6)), 1 - Fraction(1, 10**6))

@@ -22,80 +22,66 @@ most 2 b ln(k / beta) below the best.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.additive.grid import Grid, floored_l1, lattice
+from incrowd.mechanisms.additive.grid import Grid, floored_l1, lattice_of
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
-from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, log2_floor, positive
-from incrowd.mechanisms.selection.utilities import candidates, rate_of
+from incrowd.mechanisms.parameters import log2_floor, positive
+from incrowd.mechanisms.selection.utilities import Selection, candidates
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf, uniform
 from incrowd.noise.readings import Number, whole
 from incrowd.privacy import Guarantee, pure
-from incrowd.privacy.amounts import float_up
 
 
-@dataclass(frozen=True, init=False)
-class ReportNoisyMax(Mechanism):
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportNoisyMax(Selection):
     """Names the candidate whose noisy utility is largest; pure epsilon-differential privacy.
 
     Integer utilities stay integers when the sensitivity is whole and no grid is given; others are floored
     onto a grid, which keeps monotone utilities monotone.
 
-    >>> ReportNoisyMax(epsilon=1.0, monotone=True).scale
+    >>> ReportNoisyMax(epsilon=1.0, monotone=True).noise_scale
     1.0
     """
 
-    sensitivity: Number
-    monotone: bool
-    grid: Grid
-    scale_in_steps: Fraction
-    sensitivity_in_steps: int
-    exact_epsilon: Fraction
+    grid: Number | Grid | None = field(default=None, kw_only=True)
 
-    def __init__(
-        self,
-        epsilon: Number,
-        sensitivity: Number = 1,
-        monotone: bool = False,
-        grid: Number | Grid | None = None,
-    ) -> None:
-        width = 1 / rate_of(epsilon, sensitivity, monotone)
-        reach = positive(sensitivity, "sensitivity")
-        fine = max(log2_floor(min(reach / 2**20, width)), log2_floor(width) - 48)
-        points = lattice(grid, sensitivity, fine)
-        steps = floored_l1(reach, points, 1)
-        in_steps = steps / (reach / width)
-        if in_steps > MOST_STEPS:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scale_in_steps > MOST_STEPS:
             raise InvalidInput(
-                f"Noise of scale {float(width):.3g} on a grid of {float(points.step):.3g} is too wide "
+                f"Noise of scale {self.scale:.3g} on a grid of {float(self.lattice.step):.3g} is too wide "
                 "(beyond 2**50 steps): use a coarser grid or unit."
             )
-        for name, value in (
-            ("sensitivity", sensitivity),
-            ("monotone", monotone),
-            ("grid", points),
-            ("scale_in_steps", in_steps),
-            ("sensitivity_in_steps", steps),
-            ("exact_epsilon", amount(epsilon, "epsilon")),
-        ):
-            object.__setattr__(self, name, value)
+
+    @cached_property
+    def lattice(self) -> Grid:
+        """The grid that utilities are floored onto."""
+        reach, width = positive(self.sensitivity, "sensitivity"), 1 / self.rate
+        finest = max(log2_floor(min(reach / 2**20, width)), log2_floor(width) - 48)
+        return lattice_of(self.grid, self.sensitivity, finest)
+
+    @cached_property
+    def sensitivity_in_steps(self) -> int:
+        """How far one utility moves after flooring, in grid steps."""
+        return floored_l1(positive(self.sensitivity, "sensitivity"), self.lattice, 1)
+
+    @cached_property
+    def scale_in_steps(self) -> Fraction:
+        """The exact scale of the noise, in grid steps."""
+        return self.sensitivity_in_steps / (positive(self.sensitivity, "sensitivity") * self.rate)
 
     @property
-    def epsilon(self) -> float:
-        """The claimed epsilon."""
-        return float_up(self.exact_epsilon)
-
-    @property
-    def scale(self) -> float:
+    def noise_scale(self) -> float:
         """The scale of the noise, in the units of the utilities."""
-        return float(self.scale_in_steps * self.grid.step)
+        return float(self.scale_in_steps * self.lattice.step)
 
     @property
     def privacy(self) -> Guarantee:
@@ -140,7 +126,7 @@ class ReportNoisyMax(Mechanism):
         """How far below the best the chosen utility may lie, with this confidence, among k candidates."""
         every = Laplace(scale=self.scale_in_steps, sensitivity=1)
         steps = 2 * int(every.halfwidth(confidence, whole(candidates, "candidates")))
-        return self.grid.length(steps if self.grid.integers else steps + 1)
+        return self.lattice.length(steps if self.lattice.integers else steps + 1)
 
     def _steps(self, utilities: Any) -> NDArray[np.int64]:
-        return self.grid.steps(candidates(utilities, "ReportNoisyMax"), "ReportNoisyMax")
+        return self.lattice.steps(candidates(utilities, "ReportNoisyMax"), "ReportNoisyMax")

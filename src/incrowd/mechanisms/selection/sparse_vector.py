@@ -28,23 +28,24 @@ import math
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
 from incrowd.errors import InvalidInput, Refused
-from incrowd.mechanisms.additive.grid import Grid, add_saturating, floored_l1, lattice
+from incrowd.mechanisms.additive.grid import Grid, add_saturating, floored_l1, lattice_of
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import amount, confidence_level, log2_floor, positive
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import Number, binary, decimal, shown, whole
 from incrowd.privacy import Guarantee, pure
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparseVector(Mechanism):
     """Says which questions lie above a threshold, and pays for `hits` of them, however many it answers.
 
@@ -59,74 +60,82 @@ class SparseVector(Mechanism):
     (True, 2.0)
     """
 
-    exact_epsilon: Fraction
-    threshold: Number
-    hits: int
-    sensitivity: Number
-    monotone: bool
-    values: Number
-    grid: Grid
-    sensitivity_in_steps: int
-    threshold_scale: Fraction
-    question_scale: Fraction
-    value_scale: Fraction | None
+    epsilon: Number
+    _: KW_ONLY
+    threshold: Number = 0
+    hits: int = 1
+    sensitivity: Number = 1
+    monotone: bool = False
+    values: Number = 0
+    grid: Number | Grid | None = None
 
-    def __init__(
-        self,
-        epsilon: Number,
-        threshold: Number = 0,
-        hits: int = 1,
-        sensitivity: Number = 1,
-        monotone: bool = False,
-        values: Number = 0,
-        grid: Number | Grid | None = None,
-    ) -> None:
-        total, reach = amount(epsilon, "epsilon"), positive(sensitivity, "sensitivity")
-        binary(threshold, "threshold")
-        count = whole(hits, "hits")
-        share = binary(values, "values")
-        if not 0 <= share < 1:
-            raise InvalidInput(f"values must be a share of epsilon, 0 or more and below 1, not {values}.")
-        if not isinstance(monotone, bool):
+    def __post_init__(self) -> None:
+        binary(self.threshold, "threshold")
+        whole(self.hits, "hits")
+        if not 0 <= decimal(self.values, "values") < 1:
+            raise InvalidInput(
+                f"values must be a share of epsilon, 0 or more and below 1, not {shown(self.values)}."
+            )
+        if not isinstance(self.monotone, bool):
             raise InvalidInput("monotone must be True or False.")
-        factor = count if monotone else 2 * count
-        weight = Fraction(round(1000 * factor ** (2 / 3)), 1000)  # any positive split is private
-        compare = total * (1 - share)
-        first = compare / (1 + weight)
-        narrow = reach / max(first, compare - first, total * share)
-        wide = reach * count / min(first, total * share or first)
-        points = lattice(
-            grid, sensitivity, max(log2_floor(min(reach / 2**20, narrow)), log2_floor(wide) - 46)
-        )
-        steps = floored_l1(reach, points, 1)
-        scales = (
-            steps / first,
-            factor * steps / (compare - first),
-            count * steps / (total * share) if share else None,
-        )
-        if any(scale is not None and scale > MOST_STEPS for scale in scales):
+        scales = self.threshold_scale, self.question_scale, self.value_scale or 0
+        if max(scales) > MOST_STEPS:
             raise InvalidInput(
                 "SparseVector would need noise beyond 2**50 steps: use a coarser grid or unit."
             )
-        for name, value in (
-            ("exact_epsilon", total),
-            ("threshold", threshold),
-            ("hits", count),
-            ("sensitivity", sensitivity),
-            ("monotone", monotone),
-            ("values", values),
-            ("grid", points),
-            ("sensitivity_in_steps", steps),
-            ("threshold_scale", scales[0]),
-            ("question_scale", scales[1]),
-            ("value_scale", scales[2]),
-        ):
-            object.__setattr__(self, name, value)
+
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return amount(self.epsilon, "epsilon")
+
+    @cached_property
+    def split(self) -> tuple[Fraction, Fraction, Fraction]:
+        """The e1, e2 and e3 of the theorem: for the threshold, the questions and the values."""
+        for_values = self.exact_epsilon * decimal(self.values, "values")
+        compared = self.exact_epsilon - for_values
+        weight = Fraction(round(1000 * self._factor ** (2 / 3)), 1000)  # any positive split is private
+        for_threshold = compared / (1 + weight)
+        return for_threshold, compared - for_threshold, for_values
 
     @property
-    def scale(self) -> float:
+    def _factor(self) -> int:
+        """By how much more than one hit the noise on questions must hide."""
+        return whole(self.hits, "hits") * (1 if self.monotone else 2)
+
+    @cached_property
+    def lattice(self) -> Grid:
+        """The grid that answers are floored onto."""
+        reach, (first, _, third) = positive(self.sensitivity, "sensitivity"), self.split
+        narrow, wide = reach / max(self.split), reach * self.hits / min(first, third or first)
+        finest = max(log2_floor(min(reach / 2**20, narrow)), log2_floor(wide) - 46)
+        return lattice_of(self.grid, self.sensitivity, finest)
+
+    @cached_property
+    def sensitivity_in_steps(self) -> int:
+        """How far one question moves after flooring, in grid steps."""
+        return floored_l1(positive(self.sensitivity, "sensitivity"), self.lattice, 1)
+
+    @cached_property
+    def threshold_scale(self) -> Fraction:
+        """The scale of the noise on the threshold, in grid steps."""
+        return self.sensitivity_in_steps / self.split[0]
+
+    @cached_property
+    def question_scale(self) -> Fraction:
+        """The scale of the noise on every question, in grid steps."""
+        return self._factor * self.sensitivity_in_steps / self.split[1]
+
+    @cached_property
+    def value_scale(self) -> Fraction | None:
+        """The scale of the noise on the value of a hit, in grid steps; None where none is released."""
+        for_values = self.split[2]
+        return whole(self.hits, "hits") * self.sensitivity_in_steps / for_values if for_values else None
+
+    @property
+    def noise_scale(self) -> float:
         """The scale of the noise on each question, in its units."""
-        return float(self.question_scale * self.grid.step)
+        return float(self.question_scale * self.lattice.step)
 
     @property
     def privacy(self) -> Guarantee:
@@ -154,7 +163,7 @@ class SparseVector(Mechanism):
         failure = (1 - confidence_level(confidence)) / 2
         once = Laplace(scale=self.threshold_scale).halfwidth(1 - failure)
         each = Laplace(scale=self.question_scale).halfwidth(1 - failure, whole(questions, "questions"))
-        return self.grid.length(int(once + each) + (0 if self.grid.integers else 2))
+        return self.lattice.length(int(once + each) + (0 if self.lattice.integers else 2))
 
     def probability(self, questions: Any, answers: Iterable[bool]) -> float:
         """The exact probability of a sequence of answers without values, summed over the noisy threshold."""
@@ -174,14 +183,14 @@ class SparseVector(Mechanism):
         return float(chance.sum())
 
     def _one(self, value: Any) -> int:
-        steps = self.grid.steps(value, "SparseVector")
+        steps = self.lattice.steps(value, "SparseVector")
         if steps.ndim:
             raise InvalidInput("SparseVector takes one number for each question.")
         return int(steps)
 
     def _threshold(self) -> int:
         """The threshold in steps: whole numbers reach it when they reach the next step above it."""
-        return math.ceil(binary(self.threshold, "threshold") / self.grid.step)
+        return math.ceil(binary(self.threshold, "threshold") / self.lattice.step)
 
 
 class SparseSession:
@@ -230,7 +239,7 @@ class SparseSession:
         if not above:
             return None
         fresh = discrete_laplace(mechanism.value_scale, source=self._source)
-        return mechanism.grid.values(add_saturating(np.asarray(steps, dtype=np.int64), fresh))
+        return mechanism.lattice.values(add_saturating(np.asarray(steps, dtype=np.int64), fresh))
 
     def _noise(self, scale: Fraction) -> int:
         """Unclamped, as a Python integer: a comparison must neither wrap around nor see a clamp."""

@@ -15,8 +15,9 @@ with the logarithm of the interval's length.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,14 @@ import numpy as np
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import LEAST_EXPONENT, LIMIT, at_exponent
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, is_whole_type, log2_floor, positive
+from incrowd.mechanisms.parameters import (
+    amount,
+    confidence_level,
+    is_whole_type,
+    log2_floor,
+    positive,
+    share_of_epsilon,
+)
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.selection.quantile import FINEST, Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
@@ -34,7 +42,7 @@ from incrowd.noise.readings import Number, binary, whole
 from incrowd.privacy import Guarantee
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnboundedQuantile(Mechanism):
     """Releases a quantile of values that are only known to be at least `low`.
 
@@ -49,7 +57,8 @@ class UnboundedQuantile(Mechanism):
     """
 
     epsilon: Number
-    q: Number = Fraction(1, 2)
+    _: KW_ONLY
+    q: Number = 0.5
     low: Number = 0
     unit: Number = 1
     relation: Relation = "add-remove"
@@ -59,37 +68,39 @@ class UnboundedQuantile(Mechanism):
     def __post_init__(self) -> None:
         if not 1 <= whole(self.doublings, "doublings") <= 50:
             raise InvalidInput(f"doublings must be at most 50, not {self.doublings}.")
-        if not 0 < binary(self.share, "share") < 1:
-            raise InvalidInput(f"share must lie strictly between 0 and 1, not {self.share}.")
         positive(self.unit, "unit")
         # Every interval between these two can be had if both can: none is refused when the data lead there.
         _ = self.search, self.within(0), self.within(self.doublings)
 
-    @property
+    @cached_property
+    def split(self) -> tuple[Fraction, Fraction]:
+        """The epsilon of each stage."""
+        total, share = amount(self.epsilon, "epsilon"), share_of_epsilon(self.share)
+        return total * share, total * (1 - share)
+
+    @cached_property
     def target(self) -> Fraction:
         """The share that the interval must hold: half-way from q to 1, with a small denominator."""
         return ((1 + self.within(0).shares[0]) / 2).limit_denominator(1000)
 
-    @property
+    @cached_property
     def search(self) -> SparseVector:
         """The sparse vector of stage one."""
         target = self.target
         reach = max(target.numerator, target.denominator - target.numerator)
         if relation_named(self.relation) != "add-remove":
             reach = target.denominator
-        budget = amount(self.epsilon, "epsilon") * binary(self.share, "share")
-        return SparseVector(budget, 0, hits=1, sensitivity=reach)
+        return SparseVector(self.split[0], sensitivity=reach)
 
     def within(self, doublings: int) -> Quantile:
         """The quantile of stage two on the interval after so many doublings."""
-        budget = amount(self.epsilon, "epsilon") * (1 - binary(self.share, "share"))
         low, width = binary(self.low, "low"), binary(self.unit, "unit") * 2**doublings
         ends: tuple[Number, Number] = (low, low + width)
         if is_whole_type(self.low) and is_whole_type(self.unit):
             ends = (int(low), int(low + width))
         # Reals get a grid whatever the bounds, so that a whole bound does not turn them into integers.
         grid = None if isinstance(ends[0], int) else at_exponent(_exponent(low, width))
-        return Quantile(budget, self.q, low=ends[0], high=ends[1], relation=self.relation, grid=grid)
+        return Quantile(self.split[1], q=self.q, low=ends[0], high=ends[1], relation=self.relation, grid=grid)
 
     @property
     def privacy(self) -> Guarantee:
@@ -102,6 +113,18 @@ class UnboundedQuantile(Mechanism):
         answers = self.search.release(questions, source)
         found = len(answers) - 1 if answers[-1] else self.doublings
         return self.within(found).release(value, source)
+
+    def halfwidth(self, confidence: Number) -> float:
+        """How many ranks the released value may be off, with this confidence.
+
+        Conditions: no value lies below `low`, and the quantile lies below the last interval's end. Each stage
+        may fail half as often. When stage one errs by at most h, a hit says that at least c n - h / b records
+        lie below the bound, and c > q. So the released value is off by at most the error of stage two or, at
+        the bound itself, by h / b.
+        """
+        level = 1 - (1 - confidence_level(confidence)) / 2
+        search = float(self.search.halfwidth(level, self.doublings) / self.target.denominator)
+        return max(search, *(self.within(i).halfwidth(level) for i in range(self.doublings + 1)))
 
     def questions(self, values: Any) -> list[int]:
         """b * (records below low + unit 2^i) - a * n for each i."""

@@ -7,8 +7,9 @@ the same direction (all up or all down, counts for example); then half the noise
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -53,29 +54,30 @@ def candidates(utilities: Any, owner: str) -> NDArray[Any]:
     raise InvalidInput(f"The utilities given to {owner} must be numbers that fit into 64 bits.")
 
 
-def rate_of(epsilon: object, sensitivity: Number, monotone: object) -> Fraction:
-    """The exact weight of one unit of utility: epsilon / (2 sensitivity), twice that when monotone."""
-    if not isinstance(monotone, bool):
-        raise InvalidInput("monotone must be True or False.")
-    reach = positive(sensitivity, "sensitivity")
-    return amount(epsilon, "epsilon") / (reach if monotone else 2 * reach)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Mechanism):
     """A choice among candidates: epsilon, how far one utility moves, and whether all move the same way."""
 
     epsilon: Number
+    _: KW_ONLY
     sensitivity: Number = 1
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        rate_of(self.epsilon, self.sensitivity, self.monotone)
+        if not isinstance(self.monotone, bool):
+            raise InvalidInput("monotone must be True or False.")
+        _ = self.rate
 
-    @property
+    @cached_property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as a fraction."""
+        return amount(self.epsilon, "epsilon")
+
+    @cached_property
     def rate(self) -> Fraction:
-        """The weight of one unit of utility, exactly."""
-        return rate_of(self.epsilon, self.sensitivity, self.monotone)
+        """The exact weight of one unit of utility: epsilon / (2 sensitivity), twice that when monotone."""
+        reach = positive(self.sensitivity, "sensitivity")
+        return self.exact_epsilon / (reach if self.monotone else 2 * reach)
 
     @property
     def scale(self) -> float:
