@@ -88,8 +88,8 @@ def test_nothing_is_free_and_never_shown_as_a_cost() -> None:
         assert free == Guarantee()
         assert free.epsilon() == free.delta(0) == free.rho == free.renyi(2) == 0
         assert free.posterior(0.3) == pytest.approx((0.3, 0.3))
-        assert repr(free) == "Guarantee(free)"
-        assert free._repr_html_() == "<em>free</em>"
+        assert repr(free) == "<Guarantee epsilon=0: nothing released>"
+        assert "epsilon 0" in free._repr_html_()
 
 
 def test_a_guarantee_never_changes() -> None:
@@ -99,11 +99,24 @@ def test_a_guarantee_never_changes() -> None:
 
 def test_it_tells_what_it_holds() -> None:
     plan = laplace(0.1) * 1000 + gaussian(0.5)
-    assert repr(plan) == "Guarantee(gaussian(mu=0.5) + laplace(epsilon=0.1) x 1,000)"
+    assert repr(plan) == "<Guarantee rho=4.96242: gaussian(mu=0.5) + laplace(epsilon=0.1) x 1,000>"
     assert "<table>" in plan._repr_html_()
-    assert "delta 1e-6" in plan._repr_html_()
+    assert "delta=1e-06" in plan._repr_html_()
+    assert repr(pure(1.0)) == "<Guarantee epsilon=1: pure(epsilon=1)>"
+    assert (
+        repr(approximate(1.0, 1e-6))
+        == "<Guarantee epsilon=1, delta=1e-06: approximate(epsilon=1, delta=1e-06)>"
+    )
+    assert repr(gaussian(1)).startswith("<Guarantee epsilon=4.88656 at delta=1e-06: gaussian")
+    assert "<Guarantee an epsilon(delta) for every delta: poisson" in repr(poisson(gaussian(1), 0.01) * 1000)
     many = compose(*(pure(Fraction(i, 100)) for i in range(1, 20)))
     assert "14 more" in repr(many)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9))
+def test_a_printed_figure_is_never_below_the_truth(epsilon: Fraction) -> None:
+    shown = Fraction(repr(pure(epsilon)).partition("epsilon=")[2].partition(":")[0])
+    assert epsilon <= shown <= epsilon * (1 + Fraction(1, 10**5))
 
 
 @pytest.mark.parametrize("times", [-1, 1.5, True, "2", None])

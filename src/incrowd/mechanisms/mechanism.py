@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from incrowd.mechanisms.parameters import DECIMALS, is_whole_type
+from incrowd.mechanisms.showing import call_text, html_text
 from incrowd.noise import Source
 from incrowd.noise.readings import NUMBERS, binary, decimal
 from incrowd.privacy import Guarantee
@@ -57,6 +58,15 @@ class Mechanism(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), self._key())) if fields(self) else object.__hash__(self)
+
+    def __repr__(self) -> str:
+        ordered = sorted(fields(self), key=lambda field: field.kw_only is True)
+        parameters = {field.name: getattr(self, field.name) for field in ordered}
+        defaults = {field.name: field.default for field in ordered if field.default is not MISSING}
+        return call_text(type(self).__name__, parameters, defaults)
+
+    def _repr_html_(self) -> str:
+        return html_text(repr(self), self.privacy.summary(), getattr(self, "halfwidth", None))
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the parameters travel and are copied; what follows from them is worked out anew."""

@@ -33,6 +33,7 @@ NUMBERS = (float, Decimal, numbers.Rational, np.floating)
 """The types that count as numbers; of their subtypes only bool does not."""
 
 _KINDS = {bool: "a truth value", np.bool_: "a truth value", str: "text", bytes: "bytes", type(None): "None"}
+_LONGEST = 40
 _LARGEST_EXPONENT = 10_000  # a Decimal such as 1E+999999999 would fill the memory as a fraction
 
 
@@ -79,11 +80,19 @@ def as_fraction(value: Any) -> Fraction:
 
 
 def shown(value: Any) -> str:
-    """A number as text in a message; Python refuses to write an int of more than 4,300 digits."""
+    """A number as text that a person can read: one of many digits by its size.
+
+    >>> shown(0.1), shown(10**5000)
+    ('0.1', 'about 2**16609')
+    """
     try:
-        return str(value)
+        if len(text := str(value)) <= _LONGEST:
+            return text
     except ValueError:
-        return f"{'-' if value < 0 else ''}2**{abs(value).__floor__().bit_length() - 1} or so"
+        pass  # Python refuses to write an int of more than 4,300 digits
+    number = as_fraction(value)
+    size = abs(number.numerator).bit_length() - number.denominator.bit_length()
+    return f"about {'-' if number < 0 else ''}2**{size}"
 
 
 def _check(value: object, name: str, secret: bool = False) -> None:

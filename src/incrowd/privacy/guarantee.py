@@ -22,6 +22,8 @@ from incrowd.privacy.amounts import Real, float_up, units_up
 
 _FEW = 64
 _LARGEST_EXPONENT = 700
+_USUAL_DELTA = 1e-6
+_SAMPLED = (events.PoissonSubsampled, events.PoissonGroup, events.PoissonUnits, events.WithoutReplacement)
 # A filter adds two of these for every ask, so they are made without the named constructor.
 _make_charge = tuple.__new__
 
@@ -280,15 +282,37 @@ class Guarantee:
         """The guarantee that `to_json` wrote."""
         return cls(interchange.loads(text))
 
+    def summary(self) -> str:
+        """The guarantee in a few figures, those that take no time to work out, each rounded up.
+
+        Epsilon and delta are the sums over all releases; `epsilon(delta)` is often far lower. Gaussian noise
+        alone has its epsilon at a delta of 1e-6, and other releases without a pure epsilon have their rho.
+        Releases on samples have neither: their rho is that without sampling, and so far too high.
+        """
+        if not self._counts:
+            return "epsilon=0"
+        if all(isinstance(event, events.Gaussian) for event in self._counts):
+            return f"epsilon={_figure(self.epsilon(_USUAL_DELTA))} at delta={_USUAL_DELTA:g}"
+        mass = min(
+            Fraction(1), sum((conversions.delta_mass(e) * n for e, n in self._counts.items()), Fraction(0))
+        )
+        delta = f", delta={interchange.figure(mass)}" if mass else ""
+        if (epsilon := self._sum(conversions.pure_epsilon)) is not None:
+            return f"epsilon={interchange.figure(epsilon)}{delta}"
+        rho = self._sum(conversions.rho)
+        if rho is None or any(isinstance(event, _SAMPLED) for event in self._counts):
+            return "an epsilon(delta) for every delta"
+        return f"rho={interchange.figure(rho)}{delta}"
+
     def __repr__(self) -> str:
         if not self._counts:
-            return "Guarantee(free)"
+            return "<Guarantee epsilon=0: nothing released>"
         parts = [
             interchange.describe(event) + (f" x {count:,}" if count > 1 else "")
             for event, count in self._counts.items()
         ]
-        shown = parts if len(parts) <= 6 else [*parts[:5], f"{len(parts) - 5} more"]
-        return f"Guarantee({' + '.join(shown)})"
+        told = parts if len(parts) <= 6 else [*parts[:5], f"{len(parts) - 5} more"]
+        return f"<Guarantee {self.summary()}: {' + '.join(told)}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -296,13 +320,18 @@ class Guarantee:
             for event, count in self._counts.items()
         )
         if not rows:
-            return "<em>free</em>"
+            return "<em>epsilon 0: nothing released</em>"
         figures = (
-            f"epsilon {self.epsilon():.6g}"
+            self.summary()
             if math.isfinite(self.epsilon())
-            else (f"epsilon {self.epsilon(1e-6):.6g} at delta 1e-6")
+            else (f"epsilon={_figure(self.epsilon(_USUAL_DELTA))} at delta={_USUAL_DELTA:g}")
         )
         return f"<table><tr><th>release</th><th>times</th></tr>{rows}</table><p>{figures}</p>"
+
+
+def _figure(value: float) -> str:
+    """A float with at most six digits, rounded up."""
+    return interchange.figure(Fraction(repr(value))) if math.isfinite(value) else str(value)
 
 
 def _squared_mu(event: events.Event) -> Fraction | None:
@@ -323,12 +352,7 @@ def _is_free(event: events.Event) -> bool:
             return event.delta == 0
         case events.Approximate():
             return event.epsilon == 0 and event.delta == 0
-        case (
-            events.PoissonSubsampled()
-            | events.PoissonGroup()
-            | events.PoissonUnits()
-            | events.WithoutReplacement()
-        ):
+        case _ if isinstance(event, _SAMPLED):
             return event.rate == 0 or _is_free(event.event)
         case _:
             return event.epsilon == 0

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from incrowd.privacy import events
 
 SCHEMA = "incrowd.guarantee"
 VERSION = 1
+_SHORT = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def number(value: Fraction | int) -> int | float | str:
@@ -98,6 +100,16 @@ def sort_key(event: events.Event) -> tuple[str, ...]:
     return tuple(str(part) for part in to_plain(event).values())
 
 
+def figure(value: Fraction) -> str:
+    """A figure with at most six digits, rounded up: what is printed is never below the truth.
+
+    >>> figure(Fraction(1, 10)), figure(Fraction(1, 3)), figure(Fraction(2))
+    ('0.1', '0.333334', '2')
+    """
+    short = _SHORT.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{short:.6g}" if abs(short.adjusted()) > 300 else f"{float(short):.6g}"
+
+
 def describe(event: events.Event) -> str:
     """The event in words.
 
@@ -108,9 +120,7 @@ def describe(event: events.Event) -> str:
     for field in fields(event):
         value = getattr(event, field.name)
         if isinstance(value, (int, Fraction)):
-            parts.append(
-                f"{field.name}={float(value):.6g}" if isinstance(value, Fraction) else f"{field.name}={value}"
-            )
+            parts.append(f"{field.name}={figure(value) if isinstance(value, Fraction) else value}")
         else:
             parts.append(describe(value))
     return f"{event.name}({', '.join(parts)})"

@@ -43,6 +43,9 @@ class Grid:
     exponent: int = 0
     integers: bool = True
 
+    def __repr__(self) -> str:
+        return "INTEGERS" if self == INTEGERS else f"Grid({self.exponent}, integers={self.integers})"
+
     @property
     def step(self) -> Fraction:
         """The distance between neighbouring points."""
