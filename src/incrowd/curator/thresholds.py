@@ -32,7 +32,6 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from incrowd.backends.statement import KEY_MASS
 
@@ -60,6 +59,8 @@ def gaussian_tail(scale: float) -> Tail:
     """
 
     def tail(k: NDArray[np.int64]) -> NDArray[np.float64]:
+        from scipy.special import log_ndtr
+
         return np.exp(log_ndtr(-(k - 1) / scale))
 
     return tail

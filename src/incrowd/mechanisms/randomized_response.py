@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.mechanism import Mechanism
@@ -283,6 +282,8 @@ class RandomizedResponse(Mechanism):
         Sums over the values of A within 12 standard deviations; what is left out is added, and a relative
         10^-9 for rounding, so a bound that is read off this tail errs towards a wider interval.
         """
+        from scipy.special import betainc
+
         p, q = self.keep, self.other
         spread = 12 * math.sqrt(first * p * self.stray) + 40
         a = np.arange(max(0, math.floor(first * p - spread)), min(first, math.ceil(first * p + spread)) + 1)

@@ -7,8 +7,6 @@ this one and not equal to it.
 
 from __future__ import annotations
 
-import html
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -81,6 +79,9 @@ def html_text(
     call: str, summary: str, halfwidth: Callable[..., Any] | None, confidence: float = CONFIDENCE
 ) -> str:
     """A mechanism in a notebook: the call, the guarantee of one release, and its half-width in words."""
+    import html  # a notebook has it already
+    import inspect
+
     lines = [f"<code>{html.escape(call)}</code>", f"One release guarantees {html.escape(summary)}."]
     if halfwidth is not None and _needs_only_a_confidence(halfwidth):
         meaning = (inspect.getdoc(halfwidth) or "").partition("\n")[0]
@@ -90,5 +91,7 @@ def html_text(
 
 
 def _needs_only_a_confidence(halfwidth: Callable[..., Any]) -> bool:
+    import inspect
+
     _, *others = inspect.signature(halfwidth).parameters.values()
     return all(other.default is not other.empty for other in others)

@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erfcx, ndtr
 
 from incrowd.privacy.amounts import LEAST, Real, read
 
@@ -33,6 +32,8 @@ def delta(mu: float, epsilon: float) -> float:
     if a < -38.6:
         return LEAST  # delta <= Phi(a) < 5e-324
     if a > 5:
+        from scipy.special import ndtr
+
         # Nothing cancels here: Phi(a) is near 1 and the other term is below phi(a).
         return min(1.0, float(ndtr(a)) * (1 + 1e-14) - math.exp(-a * a / 2) * _mills(b) / _ROOT * (1 - 1e-10))
     if mu <= 1:
@@ -54,11 +55,15 @@ _ROOT = math.sqrt(2 * math.pi)
 def _mills_array(
     x: NDArray[np.float64],
 ) -> NDArray[np.float64]:
+    from scipy.special import erfcx
+
     values: NDArray[np.float64] = erfcx(x / math.sqrt(2)) * math.sqrt(math.pi / 2)
     return values
 
 
 def _mills(x: float) -> float:
+    from scipy.special import erfcx
+
     return float(erfcx(x / math.sqrt(2))) * math.sqrt(math.pi / 2)
 
 

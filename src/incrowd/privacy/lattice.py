@@ -14,7 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.fft import ifft, next_fast_len
 
 from incrowd.privacy import events, mixtures, ranges, sampling
 from incrowd.privacy.sampling import Direction
@@ -39,6 +38,8 @@ class Lattice:
         exp(i y_k * spacing * j) = exp(2 pi i j k / size), so masses `size` apart may be folded together. The
         values are to be multiplied by the exponential of the second number returned.
         """
+        from scipy.fft import ifft
+
         place = self.first + np.arange(len(self.mass))
         with np.errstate(divide="ignore"):
             exponent = np.log(self.mass) + c * self.spacing * place
@@ -96,4 +97,6 @@ def ranged(sizes: tuple[tuple[Fraction, int], ...], spacing: float) -> Lattice:
 
 def fast_size(least: float) -> int:
     """A length of at least `least` that transforms quickly."""
+    from scipy.fft import next_fast_len
+
     return int(next_fast_len(math.ceil(least)))

@@ -29,7 +29,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import betainc, gammaln
 
 from incrowd.privacy.transforms import Floats
 
@@ -70,6 +69,8 @@ def _fewer(coins: Floats, others: float, share: float) -> Floats:
     gap = np.maximum(0.0, others * share - coins)
     chance = np.exp(-np.minimum(gap * gap / np.maximum(2 * others * spread, 1e-300), 700.0))
     if others <= _MOST_EXACT:
+        from scipy.special import betainc
+
         # P(C <= c - 1) = I_(1 - s)(n - c + 1, c)
         exact = betainc(others - coins + 1, np.maximum(coins, 1.0), 1 - share)
         chance = np.minimum(chance, np.where(coins > 0, exact, 0.0) + 1e-300)
@@ -96,6 +97,8 @@ def _conditional(epsilon0: float, coins: Floats, epsilon: float) -> Floats:
 
 def _mass(coins: Floats, excess: Floats, sign: int) -> Floats:
     """P(heads - tails = excess) of fair coins, bounded from above (sign 1) or below (-1)."""
+    from scipy.special import gammaln
+
     heads, tails = (coins + excess) / 2, (coins - excess) / 2
     inside = (heads >= 0) & (tails >= 0)
     heads, tails = np.maximum(heads, 0.0), np.maximum(tails, 0.0)

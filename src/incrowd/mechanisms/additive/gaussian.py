@@ -45,7 +45,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import (
@@ -190,6 +189,8 @@ class Gaussian(Mechanism):
         P(noise >= a) <= Phi(-(a - 1) / sigma) for whole a >= 1 (each term is below the integral over the unit
         before it). Flooring a real can add one step to the error, which is counted.
         """
+        from scipy.special import ndtri
+
         z = -float(ndtri(failure_each(confidence, whole(count, "count")) / 2))
         reach = z * (1 + 1e-12) * float(self.sigma_in_fine_steps) + 1
         steps = max(0, math.ceil(math.ldexp(reach, -self.fine) - 0.5))

@@ -34,7 +34,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import ndtri
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.gaussian import Gaussian
@@ -156,6 +155,8 @@ def _threshold(noise: Laplace | Gaussian, chance: Fraction) -> int:
         width = float_above(noise.scale_in_steps)
         ratio = math.exp(-1 / width)
         return 1 + max(0, math.ceil(-math.log(each * (1 + ratio)) * width * (1 + 1e-12) + 1e-12))
+    from scipy.special import ndtri
+
     reach = -float(ndtri(each)) * float(noise.sigma_in_fine_steps) * (1 + 1e-12) + 1
     half = 0.5 if noise.fine else 0.0
     return 1 + max(1, math.ceil(math.ldexp(reach, -noise.fine) + half + 1e-12))
@@ -182,6 +183,8 @@ def _best(
 
 def _gaussian(epsilon: Fraction, delta: Fraction, keys: int) -> tuple[Gaussian, Fraction]:
     """Gaussian noise with the part of delta that makes its threshold about the lowest."""
+    from scipy.special import ndtri
+
     budget = float_below(epsilon)
 
     def height(part: int) -> float:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import math
-import multiprocessing
 import numbers
 import os
 import pickle
@@ -22,11 +21,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from incrowd.errors import IncrowdError, InvalidInput
+
+# `multiprocessing` takes as long to import as this whole room, so only those who run blocks do.
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 Start = Literal["fork", "spawn"]
 Function = Callable[[Any], Any]
@@ -46,6 +48,8 @@ class Limits:
 
 def check_start(function: Function, start: object) -> Start:
     """How blocks are started, or a sentence about what is in the way."""
+    import multiprocessing
+
     if not callable(function):
         raise InvalidInput("function must be a callable that takes a block of the data and returns a number.")
     if start not in ("fork", "spawn"):
@@ -67,6 +71,9 @@ def run_blocks(
     function: Function, blocks: Sequence[Any], limits: Limits, *, workers: int, start: Start, default: float
 ) -> list[float]:
     """The number that each block gives, in order; `default` for a block that gives none."""
+    import multiprocessing
+    from multiprocessing.connection import wait
+
     context = multiprocessing.get_context(start)
     _probe(context, limits)
     found = [default] * len(blocks)
@@ -194,6 +201,8 @@ def _nothing(block: Any) -> float:
 
 def _probe(context: Any, limits: Limits) -> None:
     """Start one process on no data, so that what is wrong with the machine is said before data are read."""
+    from multiprocessing.connection import wait
+
     generous = Limits(limits.seconds, max(limits.patience, _PROBE_SECONDS), limits.megabytes)
     block = _Block.started(context, _nothing, (0, None), generous)
     if block is not None:

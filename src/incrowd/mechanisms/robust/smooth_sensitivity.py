@@ -67,7 +67,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import LIMIT, Grid, lattice_of
@@ -206,6 +205,8 @@ class SmoothSensitivity(Mechanism):
         if self.exact_delta:
             tail = np.exp(-np.abs(place)) / 2
             return np.where(place < 0, tail, 1 - tail)
+        from scipy.special import stdtr
+
         return stdtr(self.degrees, place)
 
     def halfwidth(self, confidence: Number, bound: Number = 1) -> float:
@@ -256,6 +257,8 @@ def _student_reach(failure: float, v: int) -> float:
     together at most 2 c v^((v - 1) / 2) t^-v.
     """
     if failure >= 1e-100:
+        from scipy.special import stdtrit
+
         return -float(stdtrit(v, failure / 2))
     log_c = math.lgamma((v + 1) / 2) - math.lgamma(v / 2) - math.log(v * math.pi) / 2
     return math.exp((log_c + (v - 1) / 2 * math.log(v) + math.log(2) - math.log(failure)) / v)
