@@ -23,7 +23,6 @@ from incrowd.privacy import (
     poisson,
     pure,
     randomized_response,
-    renyi,
     threshold,
     zcdp,
 )
@@ -102,8 +101,7 @@ def test_damaged_state_is_refused_in_a_sentence(damage: object) -> None:
 @given(st.floats(0.05, 20), st.floats(1e-12, 1e-2))
 def test_the_rho_of_a_budget_converts_back_within_it(epsilon: float, delta: float) -> None:
     limit = capacity(epsilon, delta, threshold_share=0)
-    rho = float(from_units(limit.main))
-    assert renyi.zcdp_epsilon(rho, delta) <= epsilon * (1 + 1e-9)
+    assert zcdp(from_units(limit.main)).epsilon(delta) <= epsilon * (1 + 1e-9)
     assert zcdp(from_units(limit.main)).delta(epsilon) <= delta
     assert zcdp(from_units(limit.main) * Fraction(1001, 1000)).epsilon(delta) > epsilon
 

@@ -69,18 +69,18 @@ def is_whole_type(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
 
 
-def one_calibration(mechanism: str, ways: tuple[tuple[str, ...], ...], given: Mapping[str, object]) -> str:
+def one_calibration(mechanism: str, ways: tuple[tuple[str, ...], ...], amounts: Mapping[str, object]) -> str:
     """The first name of the one complete way in which a mechanism was calibrated.
 
-    `ways` lists what may be given together, `given` holds every name with its value or None.
+    `ways` lists the parameters that go together, `amounts` holds every parameter with its value or None.
     """
-    names = {name for name, value in given.items() if value is not None}
+    names = {name for name, value in amounts.items() if value is not None}
     for way in ways:
         if names == set(way):
             return way[0]
     offered = ", or ".join(" with ".join(f"{name}=" for name in way) for way in ways)
-    got = " and ".join(f"{name}=" for name in given if name in names) or "none"
-    raise InvalidInput(f"{mechanism} takes exactly one calibration, {offered}; this call gives {got}.")
+    listed = " and ".join(f"{name}=" for name in amounts if name in names) or "none"
+    raise InvalidInput(f"{mechanism} takes exactly one calibration, {offered}; this call gives {listed}.")
 
 
 def float_above(number: Fraction) -> float:

@@ -12,8 +12,9 @@ that is n p q / (p - q)^2, a standard deviation of (e^(eps/2) / (e^eps - 1)) sqr
 
 Its tail (Chernoff 1952). For s > 0, P(R_c - E R_c >= d) <= exp(n_c f(1 - p, -s) + (n - n_c) f(q, s) - s d),
 f(x, s) = ln(1 + x (e^s - 1)) - s x; the lower tail has the signs of s changed in both f. The exponent is
-linear in n_c, so the larger of its ends, n_c = 0 and n_c = n, bounds it for every truth. As f(x, s) <= s^2 /
-8, this is never above Hoeffding's bound, and far below it where a report is almost surely the truth.
+linear in n_c, so the larger of its ends, n_c = 0 and n_c = n, bounds it for every truth. As f(x,
+s) <= s^2 / 8, this is never above Hoeffding's bound, and far below it where a report is almost surely the
+truth.
 """
 
 from __future__ import annotations

@@ -119,7 +119,8 @@ def contingency(tables: int | Iterable[Iterable[str]] = 1, relation: Relation = 
         touched = len(margins)
         if name == "change-attribute":
             touched = max(
-                sum(one in margin for margin in margins) for one in frozenset().union(*margins) | {""}
+                sum(attribute in margin for margin in margins)
+                for attribute in frozenset().union(*margins) | {""}
             )
     cells = touched if name == "add-remove" else 2 * touched
     return Sensitivity(Fraction(cells), Fraction(cells))
@@ -131,14 +132,14 @@ def second_moments(bounds: Sequence[Number], relation: Relation = "add-remove") 
     add-remove. One record adds x_i x_j to entry (i, j): L1 = sum over i <= j of b_i b_j, L2^2 = the same with
     squares; attained at x = b.
 
-    replace. A diagonal entry lies in [0, b_i^2] and moves by at most b_i^2; another lies in [-b_i b_j, b_i
-    b_j] and moves by at most 2 b_i b_j. Summed (not always attained all at once): L1 = (sum of b_i)^2, L2^2
-    = sum of b_i^4 + 4 sum over i < j of b_i^2 b_j^2. Both are below twice the norm of one record.
+    replace. A diagonal entry lies in [0, b_i^2] and moves by at most b_i^2; another one lies between -b_i b_j
+    and b_i b_j and moves by at most 2 b_i b_j. Summed (not always attained all at once): L1 = (sum of b_i)^2,
+    L2^2 = sum of b_i^4 + 4 sum over i < j of b_i^2 b_j^2. Both are below twice the norm of one record.
 
-    change-attribute. Only row j moves. From a to c the diagonal moves by |a - c| |a + c| and entry (j, i)
-    by |a - c| |x_i|; L1 = max of (b_j - c) (b_j + c + S) over c, with S the sum of the other bounds: 2 b_j
-    S when S >= 2 b_j, else (b_j + S/2)^2. L2^2 <= b_j^4 + 4 b_j^2 Q, with Q the sum of the other squared
-    bounds. The largest over j.
+    change-attribute. Only row j moves. From a to c the diagonal moves by |a - c| |a + c| and entry (j, i) by
+    |a - c| |x_i|. With S the sum of the other bounds, L1 is the largest (b_j - c) (b_j + c + S) over c: that
+    is 2 b_j S when S >= 2 b_j, and (b_j + S/2)^2 otherwise. With Q the sum of the other squared bounds,
+    L2^2 <= b_j^4 + 4 b_j^2 Q. The largest over j counts.
 
     >>> second_moments([1, 1]).l1, second_moments([1, 1], "replace").l1
     (Fraction(3, 1), Fraction(4, 1))
@@ -148,9 +149,9 @@ def second_moments(bounds: Sequence[Number], relation: Relation = "add-remove") 
     squares = [x**2 for x in b]
     if name == "change-attribute":
         rows = []
-        for one in b:
-            others = sum(b, Fraction(0)) - one
-            rows.append(2 * one * others if others >= 2 * one else (one + others / 2) ** 2)
+        for bound in b:
+            others = sum(b, Fraction(0)) - bound
+            rows.append(2 * bound * others if others >= 2 * bound else (bound + others / 2) ** 2)
         l2_rows = [s**2 + 4 * s * (sum(squares, Fraction(0)) - s) for s in squares]
         return Sensitivity(max(rows), max(l2_rows))
     one_l1, one_l2 = _triangle(b), _triangle(squares)
@@ -165,14 +166,18 @@ def covariance(
 ) -> Sensitivity:
     """The covariance matrix (1/n) sum of (x - mean)(x - mean)^T of n public records; its upper triangle.
 
-    With m the mean of the other n - 1 records, the scatter matrix is that of the others plus ((n - 1)/n) (z
-    - m)(z - m)^T for the record z. Replacing z by z' therefore moves entry (i, j) of the covariance by (n -
-    1)/n^2 times |w_i w_j - w'_i w'_j|, where w_i and w'_i lie in an interval of length R_i = high_i - low_i
-    that contains 0. That difference is at most R_i R_j: scale to R = 1 and write the intervals [-p, 1 - p]
-    and [-s, 1 - s]; the product is largest at (1 - p)(1 - s) or p s and smallest at -p (1 - s) or -s (1 -
-    p), and each of the four sums of a largest and a smallest is one of p, s, 1 - p, 1 - s. Hence L1 = (n -
-    1)/n^2 times the sum over i <= j of R_i R_j, and L2 likewise; changing attribute j moves only the
-    entries of row j. Under add-remove n is private: release `second_moments`, sums and a count.
+    With m the mean of the other n - 1 records, the scatter matrix is that of the others plus
+
+        ((n - 1)/n) (z - m)(z - m)^T   for the record z.
+
+    So replacing z by z' moves entry (i, j) of the covariance by (n - 1)/n^2 times |w_i w_j - w'_i w'_j|,
+    where w_i and w'_i lie in an interval of length R_i = high_i - low_i that contains 0. That difference is
+    at most R_i R_j. Proof: scale to R = 1 and write the intervals [-p, 1 - p] and [-s, 1 - s]. The product is
+    largest at (1 - p)(1 - s) or p s and smallest at -p (1 - s) or -s (1 - p). Each of the four sums of a
+    largest and a smallest is one of p, s, 1 - p, 1 - s.
+
+    Hence L1 is (n - 1)/n^2 times the sum over i <= j of R_i R_j, and L2 likewise. Changing attribute j moves
+    only the entries of row j. Under add-remove n is private: release `second_moments`, sums and a count.
 
     >>> covariance([(0, 1)], records=10).l1
     Fraction(9, 100)
@@ -193,8 +198,8 @@ def covariance(
     shrink = Fraction(n - 1, n**2)
     squares = [x**2 for x in spreads]
     if name == "change-attribute":
-        l1 = max(one * sum(spreads, Fraction(0)) for one in spreads)
-        l2 = max(one * sum(squares, Fraction(0)) for one in squares)
+        l1 = max(spread * sum(spreads, Fraction(0)) for spread in spreads)
+        l2 = max(square * sum(squares, Fraction(0)) for square in squares)
     else:
         l1, l2 = _triangle(spreads), _triangle(squares)
     return Sensitivity(shrink * l1, shrink**2 * l2)

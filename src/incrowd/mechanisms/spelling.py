@@ -32,8 +32,8 @@ def identity(record: Any) -> tuple[Any, ...] | None:
     >>> identity(1) == identity(True) == identity(1.0) != identity("1")
     True
     """
-    found = _read(record)
-    return None if found is None else found[0]
+    spelling = _read(record)
+    return None if spelling is None else spelling[0]
 
 
 def spelled(record: Any) -> tuple[tuple[Any, ...], Any] | None:
@@ -78,8 +78,8 @@ def _read(record: Any) -> tuple[tuple[Any, ...], Any] | None:
         plain = bytes(record)
         return ("bytes", plain), plain
     if isinstance(record, tuple | frozenset):
-        found = [_read(item) for item in record]
-        parts = [item for item in found if item is not None]
+        readings = [_read(item) for item in record]
+        parts = [item for item in readings if item is not None]
         if isinstance(record, tuple):
             return ("tuple", *(name for name, _ in parts)), tuple(key for _, key in parts)
         parts.sort(key=lambda part: order(part[0]))

@@ -33,14 +33,14 @@ class Parameter:
     approx: NDArray[np.float64]
     """The values as float64: flat, one element when there is a single number."""
     shape: tuple[int, ...] | None
-    given: NDArray[Any] | Fraction
-    """The values as they were given: flat, any real dtype, or one rational number."""
+    values: NDArray[Any] | Fraction
+    """The values as the caller wrote them: flat, any real dtype, or one rational number."""
 
     def exact(self, i: int) -> Fraction:
         """Return the exact value at flat index i (any index when there is a single number)."""
-        if isinstance(self.given, Fraction):
-            return self.given
-        return as_fraction(self.given[i])
+        if isinstance(self.values, Fraction):
+            return self.values
+        return as_fraction(self.values[i])
 
     def at(self, index: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the float64 values at these flat indices; the one value when there is a single number."""

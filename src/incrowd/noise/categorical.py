@@ -187,9 +187,9 @@ def _distances(
     if values.approx.size == 0:
         return np.zeros(shape[0], dtype=np.intp), np.zeros(shape)
     speed = as_float(abs(rate))
-    given = values.given
-    assert isinstance(given, np.ndarray)
-    table = given.reshape(shape)
+    utilities = values.values
+    assert isinstance(utilities, np.ndarray)
+    table = utilities.reshape(shape)
     best = table.argmax(axis=1) if rate >= 0 else table.argmin(axis=1)
     if table.dtype == object or not 2.0**-900 < speed < 2.0**900:
         exact = [

@@ -46,9 +46,9 @@ def uniform(high: RealArray, size: Size = None, *, source: Source | None = None)
 
 
 def _bounds(values: Parameter) -> NDArray[np.uint64]:
-    given = values.given
-    if isinstance(given, np.ndarray) and given.dtype.kind == "i" and given.min(initial=1) >= 1:
-        return given.astype(np.uint64)
+    bounds = values.values
+    if isinstance(bounds, np.ndarray) and bounds.dtype.kind == "i" and bounds.min(initial=1) >= 1:
+        return bounds.astype(np.uint64)
     return np.array([_whole(values.exact(i)) for i in range(values.approx.size)], dtype=np.uint64)
 
 

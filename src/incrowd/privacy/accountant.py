@@ -101,7 +101,7 @@ def cases(counts: Counts) -> list[Case]:
     splits = [(units, units)]
     if len(sizes) == 1 and not uneven and units <= mixtures.MOST_SPLITS:
         splits = [(units - added, added) for added in range(units + 1)]
-    found: list[Case] = []
+    pairs_to_try: list[Case] = []
     for removed, added in splits if sizes else [(0, 0)]:
         plan: dict[contour.Part, int] = {}
         for event, count in counts.items():
@@ -112,8 +112,8 @@ def cases(counts: Counts) -> list[Case]:
             elif isinstance(event, events.WithoutReplacement) and event.records > 1:
                 part = mixtures.replaced(event) or grouping.as_group(event)
             plan[part] = plan.get(part, 0) + count
-        found.extend((plan, direction) for direction in _BOTH[: 1 + uneven])
-    return found
+        pairs_to_try.extend((plan, direction) for direction in _BOTH[: 1 + uneven])
+    return pairs_to_try
 
 
 _BOTH: tuple[Direction, Direction] = ("remove", "add")
@@ -157,11 +157,11 @@ def _epsilon(mass: Fraction, rest: Counts, delta: Fraction) -> float:
     best = min(best, renyi.epsilon_bound(lambda c: cumulant(rest, c), slack))
     if best == 0 or slack < 1e-280 or not rest:
         return best
-    found = 0.0
+    largest = 0.0
     for plan, direction in cases(rest):
-        if found == 0 or _exact_delta(plan, direction, found) > slack:
-            found = max(found, _exact_epsilon(plan, direction, slack, best))
-    return min(best, found)
+        if largest == 0 or _exact_delta(plan, direction, largest) > slack:
+            largest = max(largest, _exact_epsilon(plan, direction, slack, best))
+    return min(best, largest)
 
 
 def _exact_epsilon(
@@ -175,22 +175,22 @@ def _exact_epsilon(
     if closed is not None:
         return closed[1](delta)
     # Moments that are not proven may still tell where to look: every line is sound.
-    found = min(start, max(renyi.epsilon_bound(plan.cumulant, delta), 1e-9))
+    epsilon = min(start, max(renyi.epsilon_bound(plan.cumulant, delta), 1e-9))
     rough, steepness = True, 0.0
     for _ in range(8):
         try:
-            line = contour.Contour(plan, found, rough=rough, least_steepness=steepness)
+            line = contour.Contour(plan, epsilon, rough=rough, least_steepness=steepness)
         except contour.DoesNotFit:
             return math.inf
         # A line can be too loose to beat the bound we came from, never the other way round.
-        before, found = found, min(start, solve(line.delta, line.c, delta, found))
-        if before - line.room <= found <= before * 1.001:
+        before, epsilon = epsilon, min(start, solve(line.delta, line.c, delta, epsilon))
+        if before - line.room <= epsilon <= before * 1.001:
             # Where the curve falls faster than its moments tell, smoothing must be finer than they ask.
-            steepness = _steepness(line, found)
+            steepness = _steepness(line, epsilon)
             if not rough and steepness <= 1.5 * line.steepness:
                 break
             rough = False
-    return found
+    return epsilon
 
 
 def _steepness(line: contour.Contour, epsilon: float) -> float:
@@ -319,8 +319,8 @@ def _closed_form(plan: contour.Plan) -> tuple[Curve, Curve] | None:
             lambda e: max(0.0, -math.expm1((e - top) / 2)) * (1 + 1e-14) + 4 * LEAST,
             lambda d: max(0.0, top + 2 * math.log1p(-d * (1 - 1e-14)) * (1 - 1e-14)),
         )
-    found = atoms.enumerate_atoms([(f.epsilon, f.family, f.size, f.count) for f in plan.factors])
-    return None if found is None else (found.delta, found.epsilon)
+    law = atoms.enumerate_atoms([(f.epsilon, f.family, f.size, f.count) for f in plan.factors])
+    return None if law is None else (law.delta, law.epsilon)
 
 
 def _single_range(plan: contour.Plan) -> tuple[Curve, Curve] | None:
@@ -354,8 +354,8 @@ def _single_sample(plan: contour.Plan) -> tuple[Curve, Curve] | None:
         return None
     event = plan.sampled[0][0]
     if isinstance(event, mixtures.Mixture):
-        found = mixtures.atoms(event)
-        return None if found is None else (found.delta, found.epsilon)
+        law = mixtures.atoms(event)
+        return None if law is None else (law.delta, law.epsilon)
     single: Counts = {event.event: 1}
     inner = contour.make_plan(single, "remove")
     base = None if inner is None else _closed_form(inner)

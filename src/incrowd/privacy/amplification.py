@@ -108,5 +108,5 @@ def shuffled(guarantee: Guarantee, reports: int, delta: Real) -> Guarantee:
     top = local * (1 + 1e-15)
     coin = guarantee.events == ((events.RandomizedResponse(epsilon0, 2), 1),)
     share = 2 / (1 + math.exp(top)) if coin else math.exp(-top)
-    found = shuffling.least_epsilon(top, share, count, float(slack) * (1 - 2.0**-50))
-    return pure(epsilon0) if found > 0.99 * local else approximate(found, slack)
+    amplified = shuffling.least_epsilon(top, share, count, float(slack) * (1 - 2.0**-50))
+    return pure(epsilon0) if amplified > 0.99 * local else approximate(amplified, slack)

@@ -33,10 +33,10 @@ def calibrate(
 
     def excess(noise: float) -> float:
         """The log of how far the plan's epsilon lies above the target."""
-        found = plan(noise).epsilon(slack)
-        if found > target:
-            return math.log(found) - math.log(target) if target else math.inf
-        return min(-1e-300, math.log(found) - math.log(target)) if found and target else -math.inf
+        reached = plan(noise).epsilon(slack)
+        if reached > target:
+            return math.log(reached) - math.log(target) if target else math.inf
+        return min(-1e-300, math.log(reached) - math.log(target)) if reached and target else -math.inf
 
     low = high = float(start)
     value_low = value_high = excess(high)

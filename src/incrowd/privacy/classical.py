@@ -57,7 +57,7 @@ def _pairs(counts: accountant.Counts, delta: Fraction) -> Pairs | None:
     mass = sum((conversions.delta_mass(event) * n for event, n in counts.items()), Fraction(0))
     if mass > delta or (endless and mass == delta):
         return None
-    found: Pairs = []
+    pairs: Pairs = []
     for event, count in counts.items():
         epsilon = conversions.pure_epsilon(event)
         if epsilon is None:
@@ -65,8 +65,8 @@ def _pairs(counts: accountant.Counts, delta: Fraction) -> Pairs | None:
             if not math.isfinite(single):
                 return None
             epsilon = read(single, "epsilon")
-        found.append((epsilon, count))
-    return found
+        pairs.append((epsilon, count))
+    return pairs
 
 
 def _splits(counts: accountant.Counts, delta: Fraction) -> Iterator[tuple[Pairs, Fraction]]:

@@ -240,10 +240,10 @@ class Contour:
 
     def _lattices(self, plan: Plan) -> list[tuple[lattice.Lattice, int]]:
         """What has no closed form, with its count."""
-        found = [(lattice.sampled(event, plan.direction, self.step), n) for event, n in plan.sampled]
+        lattices = [(lattice.sampled(event, plan.direction, self.step), n) for event, n in plan.sampled]
         if plan.ranged:
-            found.append((lattice.ranged(plan.ranged, self.step), 1))
-        return found
+            lattices.append((lattice.ranged(plan.ranged, self.step), 1))
+        return lattices
 
     def _start(self, mu2: float) -> None:
         """The Gaussian part: logs of M(z) / M(c) at the nodes, the bound on their error, and log M(c)."""

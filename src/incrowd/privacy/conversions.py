@@ -20,16 +20,16 @@ log M <= alpha (alpha - 1) * KL, which is KL-zCDP. The zeros:
 THEOREM (rho of bounded range). For `BoundedRange(e)` the least rho is the largest Kullback-Leibler divergence
 of its pairs, log((exp(e) - 1) / e) - 1 + e / (exp(e) - 1), about e^2 / 8 for small e and below it always.
 Proof. Q/P lies in [exp(-t), exp(e - t)] with mean 1 under P, and its negative powers are convex, so the pair
-of two outcomes is the worst for each t. There log M(c) = c t + log(p + (1 - p) exp(-c e)) with 1 - p =
-(exp(t) - 1) / (exp(e) - 1), and its largest value over t is, by calculus,
+of two outcomes is the worst for each t. There log M(c) = c t + log(p + (1 - p) exp(-c e)) with
+1 - p = (exp(t) - 1) / (exp(e) - 1), and its largest value over t is, by calculus,
 
     L(c) = f(c + 1) - f(c) - f(1),   f(x) = x log(sinh(x e / 2) / (x e / 2)).
 
 By the product for sinh, f'(x) is a sum over b of g(x^2), g(w) = log(1 + b w) + 2 - 2 / (1 + b w), for
-b = (e / (2 pi k))^2, k = 1, 2, ... Each g is concave and 0 at 0, so g((1 + s)^2) - g(s^2) <= g(1 + 2 s) <=
-(1 + 2 s) g(1). The integral over s in (0, c) is L(c) <= c (c + 1) f'(1), and f'(1) = L'(0) is the divergence
-stated, attained as alpha -> 1. The bound holds for the t of every release whatever came before, which is
-what a filter needs.
+b = (e / (2 pi k))^2, k = 1, 2, ... Each g is concave and 0 at 0, so
+g((1 + s)^2) - g(s^2) <= g(1 + 2 s) <= (1 + 2 s) g(1). The integral over s in (0, c) is L(c) <= c (c + 1)
+f'(1), and f'(1) = L'(0) is the divergence stated, attained as alpha -> 1. The bound holds for the t of every
+release whatever came before, which is what a filter needs.
 """
 
 from __future__ import annotations

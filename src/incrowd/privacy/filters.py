@@ -236,7 +236,7 @@ def remaining(limit: Capacity, spent: Charge) -> Remaining:
     main = 0 if used is None else max(0, limit.main - used)
     pure = 0 if spent.epsilon is None else max(0, limit.epsilon - spent.epsilon)
     beside = max(0, limit.delta - spent.delta)
-    return Remaining(limit.kind, *(float_down(from_units(each)) for each in (main, beside, pure)))
+    return Remaining(limit.kind, *(float_down(from_units(units)) for units in (main, beside, pure)))
 
 
 def affordable(limit: Capacity, spent: Charge) -> float:
@@ -278,7 +278,7 @@ def refusal(limit: Capacity, spent: Charge, asked: Charge, whose: str = "This bu
         words = "a release of another kind"
         message = f"{whose} takes only {kinds[limit.kind]}; ask for one of those."
     else:
-        figures = (float_up(from_units(each or 0)) for each in (cost, asked.delta, asked.epsilon))
+        figures = (float_up(from_units(units or 0)) for units in (cost, asked.delta, asked.epsilon))
         words = str(Remaining(limit.kind, *figures))
         message = f"{whose} has {left} left, but {words} was asked; ask for less or wait for more budget."
     return BudgetExceeded(message, asked=words, left=str(left))

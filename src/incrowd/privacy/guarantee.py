@@ -149,8 +149,8 @@ class Guarantee:
         Events are grouped one by one, but for thresholds. A threshold is often the delta of a release whose
         noise is another event: the chance that it shows what one of two neighbours alone could show. Let S be
         what P_0 could show and P_k could not, at the ends of a chain of k neighbours P_0, ..., P_k. Outside S
-        the noise is that of k units. As to S, let F(x) be the most that the other events let the
-        probability of any event grow to from x. One step says P_i(S) <= F(P_(i+1)(S)) + delta, and P_k(S) =
+        the noise is that of k units. As to S, let F(x) be the most that the other events let the probability
+        of any event grow to from x. One step says P_i(S) <= F(P_(i+1)(S)) + delta, and P_k(S) =
         0. F is concave and F(0) = 0, so F(x + y) <= F(x) + F(y), and therefore
 
             P_0(S) <= delta + F(delta) + F(F(delta)) + ...,    k terms.

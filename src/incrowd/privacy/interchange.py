@@ -49,8 +49,8 @@ def from_plain(plain: object) -> events.Event:
         raise InvalidInput(f"{name!r} is not a known kind of event; upgrade, or mend the record.")
     kind = events.EVENTS[name]
     names = {field.name for field in fields(kind)}
-    given = set(plain) - {"kind", "count"}
-    if given != names:
+    present = set(plain) - {"kind", "count"}
+    if present != names:
         raise InvalidInput(f"The event {kind.name!r} needs exactly the fields {', '.join(sorted(names))}.")
     values: dict[str, Any] = {}
     for name in names:
@@ -88,11 +88,11 @@ def loads(text: str) -> list[tuple[events.Event, int]]:
         raise InvalidInput(
             f"This guarantee has version {plain.get('version')!r}; this program reads {VERSION}."
         )
-    found: list[tuple[events.Event, int]] = []
+    counts: list[tuple[events.Event, int]] = []
     for item in plain["events"]:
         event = from_plain(item)
-        found.append((event, item.get("count", 1)))
-    return found
+        counts.append((event, item.get("count", 1)))
+    return counts
 
 
 def sort_key(event: events.Event) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 A loss between two lattice points moves its mass to both so that its P-mass and its Q-mass are kept. That is a
 mean-preserving spread of Q/P under P, and delta(epsilon) = E_P[(1 - e^epsilon Q/P)_+] is the expectation of a
-convex function of Q/P, so the pair on the lattice dominates, at an excess of variance of at most spacing^2 /
-4 ("connect the dots", Doroshenko et al. 2022). Lattices are kept for the next question.
+convex function of Q/P, so the pair on the lattice dominates, at an excess of variance of at most
+spacing^2 / 4 ("connect the dots", Doroshenko et al. 2022). Lattices are kept for the next question.
 """
 
 from __future__ import annotations

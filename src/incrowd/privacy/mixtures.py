@@ -131,13 +131,13 @@ def _mixed(exponents: Floats, log_share: Floats) -> Floats:
     if len(exponents) == 1:
         return np.zeros(exponents.shape[1])
     change = np.exp(log_share[1:]) @ np.expm1(np.minimum(exponents[1:], 1.0))
-    found = np.log1p(np.maximum(change, -0.5))
+    logs_of_sums = np.log1p(np.maximum(change, -0.5))
     far = np.flatnonzero((exponents.max(axis=0) >= 1) | (change < -0.5))
     if len(far):
         logs = exponents[:, far] + log_share[:, None]
         top = logs.max(axis=0)
-        found[far] = top + np.log(np.exp(logs - top).sum(axis=0))
-    return np.asarray(found)
+        logs_of_sums[far] = top + np.log(np.exp(logs - top).sum(axis=0))
+    return np.asarray(logs_of_sums)
 
 
 def _gaussian_logs(mixture: Mixture, x: Floats) -> tuple[Floats, Floats]:
@@ -145,11 +145,11 @@ def _gaussian_logs(mixture: Mixture, x: Floats) -> tuple[Floats, Floats]:
     base = mixture.event.event
     assert isinstance(base, events.Gaussian)
     mu, rate = float_up(base.mu), _rate(mixture)
-    found = []
+    ratios = []
     for count, sign in ((mixture.removed, 1.0), (mixture.added, -1.0)):
         a = mu * np.arange(count + 1)[:, None]
-        found.append(_mixed(sign * a * x - a * a / 2, _log_binomial(count, rate)))
-    return found[0], found[1]
+        ratios.append(_mixed(sign * a * x - a * a / 2, _log_binomial(count, rate)))
+    return ratios[0], ratios[1]
 
 
 def _chain(mixture: Mixture) -> tuple[Floats, Floats]:
@@ -161,12 +161,12 @@ def _chain(mixture: Mixture) -> tuple[Floats, Floats]:
     log_mass = math.log(math.tanh(step / 2)) - step * np.abs(t)
     # The ends hold all that lies beyond them as well: 1 / (1 + e^-step) of what lies at or beyond 0.
     log_mass[[0, -1]] = -step * np.abs(t[[0, -1]]) - math.log1p(math.exp(-step))
-    found = []
+    ratios = []
     for count, sign in ((mixture.removed, 1), (mixture.added, -1)):
         shift = sign * width * np.arange(count + 1)
         exponents = step * (np.abs(t) - np.abs(t - shift[:, None]))
-        found.append(_mixed(exponents, _log_binomial(count, rate)))
-    return _loss(*found), np.exp(log_mass + found[0])
+        ratios.append(_mixed(exponents, _log_binomial(count, rate)))
+    return _loss(*ratios), np.exp(log_mass + ratios[0])
 
 
 def atoms(mixture: Mixture) -> Atoms | None:

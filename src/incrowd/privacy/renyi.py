@@ -65,7 +65,7 @@ def delta_bound(curve: Cumulant, epsilon: float) -> float:
     def exponent(c: Floats) -> Floats:
         return curve(c) - c * epsilon + log_peak(c)
 
-    value = _least(exponent)[0]
+    value = _least(exponent)
     return min(1.0, math.exp(min(0.0, value)) * (1 + 1e-12) + (LEAST if value > -math.inf else 0.0))
 
 
@@ -75,35 +75,21 @@ def epsilon_bound(curve: Cumulant, delta: float) -> float:
     def epsilon(c: Floats) -> Floats:
         return (curve(c) + log_peak(c) - math.log(delta)) / c
 
-    value = _least(epsilon)[0]
+    value = _least(epsilon)
     return max(0.0, value + abs(value) * 1e-13 + 1e-15)
 
 
-def _least(function: Cumulant) -> tuple[float, float]:
-    """The least value seen and where, on a grid refined around its best point."""
+def _least(function: Cumulant) -> float:
+    """The least value seen on a grid refined around its best point."""
     grid = _GRID
     for _ in range(3):
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.nan_to_num(function(grid), nan=np.inf, posinf=np.inf)
         best = int(np.argmin(values))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        found = float(values[best]), float(grid[best])
+        least = float(values[best])
         grid = np.geomspace(low, high, 41)
-    return found
-
-
-def best_order(curve: Cumulant, delta: float) -> float:
-    """The c = alpha - 1 that gives the least epsilon."""
-    return _least(lambda c: (curve(c) + log_peak(c) - math.log(delta)) / c)[1]
-
-
-def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The least epsilon with which rho-zCDP implies (epsilon, delta)-DP.
-
-    >>> round(zcdp_epsilon(0.05, 1e-6), 4)
-    1.4716
-    """
-    return epsilon_bound(lambda c: rho * c * (c + 1) * (1 + ROUNDING), delta)
+    return least
 
 
 def zcdp_rho(epsilon: float, delta: float) -> float:
@@ -115,5 +101,5 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     def least(c: Floats) -> Floats:
         return -(math.log(delta) - log_peak(c) + c * epsilon) / (c * (c + 1))
 
-    value = -_least(least)[0]
+    value = -_least(least)
     return max(0.0, value - abs(value) * 1e-12)

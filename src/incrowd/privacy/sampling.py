@@ -91,12 +91,12 @@ def atoms(event: events.Sampled) -> tuple[Floats, Floats]:
 def sampled_loss(base: Floats, rate: float) -> Floats:
     """log(1 - q + q e^l), without overflow or cancellation."""
     rate = max(rate, LEAST)
-    found = np.log1p(rate * np.expm1(np.clip(base, -0.5 if rate > 0.5 else -1e9, 700.0)))
-    found = np.where(base > 700, base + math.log(rate), found)
+    loss = np.log1p(rate * np.expm1(np.clip(base, -0.5 if rate > 0.5 else -1e9, 700.0)))
+    loss = np.where(base > 700, base + math.log(rate), loss)
     if rate > 0.5:
         stay = math.log1p(-rate) if rate < 1 else -math.inf
-        found = np.where(base < -0.5, np.logaddexp(stay, math.log(rate) + base), found)
-    return np.asarray(found)
+        loss = np.where(base < -0.5, np.logaddexp(stay, math.log(rate) + base), loss)
+    return np.asarray(loss)
 
 
 def cumulant(event: events.PoissonSubsampled, c: Floats, direction: Direction) -> Floats:

@@ -6,10 +6,11 @@ shuffled. Replacing one person's value is a post-processing of the pair
 
     P: (A + D, C - A + 1 - D)    Q: (A + 1 - D, C - A + D),
 
-C ~ Binomial(n - 1, s) with s = exp(-epsilon0), A ~ Binomial(C, 1/2), D ~ Bernoulli(e^epsilon0 / (1 +
-e^epsilon0)). C counts the clones: every other report is, with probability s, drawn as if from one of the two
-values in question. For two-way randomized response s = 2 / (1 + e^epsilon0): each report is a fair coin with
-that probability and its own value otherwise, and the person's report is one of the two outcomes.
+C ~ Binomial(n - 1, s) with s = exp(-epsilon0), A ~ Binomial(C, 1/2),
+D ~ Bernoulli(e^epsilon0 / (1 + e^epsilon0)). C counts the clones: every other report is, with probability s,
+drawn as if from one of the two values in question. For two-way randomized response s = 2 / (1 + e^epsilon0):
+each report is a fair coin with that probability and its own value otherwise, and the person's report is one
+of the two outcomes.
 
 For a given C = c the first count a has P / Q = (e^epsilon0 a + b) / (a + e^epsilon0 b), b = c + 1 - a, which
 rises with a, so the best test is a >= a*, and with S(a) = P(Binomial(c, 1/2) >= a)
@@ -57,9 +58,9 @@ def delta(epsilon0: float, share: float, reports: int, epsilon: float, target: f
     coins = np.clip(np.floor(mean * (1 - 1e-15) - z * deviation), 0.0, others)
     coins[-1] = 0.0
     chance = _fewer(coins, others, share)
-    each = np.maximum.accumulate(_conditional(epsilon0, coins, epsilon))
+    deltas = np.maximum.accumulate(_conditional(epsilon0, coins, epsilon))
     # C is at least coins[i] but for a chance below chance[i]: then the next, larger delta counts.
-    return min(1.0, float(each[0] + chance[:-1] @ np.diff(each)) * (1 + 1e-9))
+    return min(1.0, float(deltas[0] + chance[:-1] @ np.diff(deltas)) * (1 + 1e-9))
 
 
 def _fewer(coins: Floats, others: float, share: float) -> Floats:

@@ -1,21 +1,28 @@
-"""Covariance matrices, all entries under one calibration, with or without bounds given.
+"""Covariance matrices: all entries under one calibration, within bounds that are given or searched for.
 
-Theorem. Let t_i be a record's place in the range of column i, clamped to [-1, 1], and U = 2^20. Release the
-sums over records of the whole numbers U a, U b t_i and U t_i t_j for i <= j with noise of one scale for all
-of them (a = b = 1 with bounds given; a = 1/2, b = 1/4 in ranges that were found, where t_i is around 0 on
-average and its mean matters less). A record more changes them in L1 by at most U (a + b d + d (d + 1) / 2)
-and in L2 by at most U sqrt(a^2 + b^2 d + d (d + 1) / 2): every number is largest in size at |t| = 1, all at
-once. Where records are replaced their number is public and not released; t_i moves by 2, t_i t_j by 2 and
-t_i^2 by 1 at most. Laplace noise for the L1 distance gives epsilon, Gaussian noise for the L2 distance
-(epsilon, delta). The covariance of columns i, j is radius_i radius_j (mean of t_i t_j - mean of t_i times
-mean of t_j), and the matrix is made positive semidefinite by dropping negative eigenvalues, which brings it
-no further from the truth (a projection onto a convex set that holds it): all post-processing.
+Theorem. Let t_i be a record's place in the range of column i, clamped to [-1, 1], and let U = 2^20. Release
+these sums over the records, rounded to whole numbers, with noise of one scale for all of them:
 
-What one calibration gains: d (d + 1) / 2 entries released one by one share epsilon equally; together, under
-Gaussian noise, each has the noise of its share's square root.
+    U a,   U b t_i for every i,   U t_i t_j for i <= j.
 
-Without bounds `PrivateRange` finds the range of each column first; every record is in every column, so
-their guarantees add.
+With bounds given a = b = 1. In a range that was searched for a = 1/2 and b = 1/4: there t_i is around 0 on
+average, and its mean matters less.
+
+One more record changes the sums by at most U (a + b d + d (d + 1) / 2) in L1 and by at most
+U sqrt(a^2 + b^2 d + d (d + 1) / 2) in L2, because every number is largest in size at |t| = 1, all of them at
+once. Where records are replaced, their number is public and is not released; then t_i moves by at most 2,
+t_i t_j by at most 2, and t_i^2 by at most 1. Laplace noise for the L1 distance gives epsilon, and Gaussian
+noise for the L2 distance gives (epsilon, delta).
+
+Everything after that is post-processing. The covariance of columns i and j is
+
+    radius_i radius_j (mean of t_i t_j - mean of t_i times mean of t_j).
+
+The matrix is made positive semidefinite by dropping its negative eigenvalues. That brings it no further from
+the truth: it is a projection onto a convex set that holds the truth.
+
+What one calibration gains: released one by one, d (d + 1) / 2 entries would share epsilon equally. Together,
+under Gaussian noise, each entry has the noise of the square root of its share.
 """
 
 from __future__ import annotations
@@ -50,10 +57,9 @@ UNIT = 2**20
 class Covariance(Ranged):
     """Releases the covariance matrix of `columns` numbers per unit.
 
-    Laplace noise for epsilon alone, Gaussian with a delta (less of it from four columns on at epsilon 1 and
-    delta 1e-6). `bounds`
-    lists (low, high) for each column where they are known without looking at the data; otherwise `share` of
-    epsilon finds them.
+    The noise is Laplace noise for epsilon alone and Gaussian noise for epsilon and delta, which is less from
+    four columns on at epsilon 1 and delta 1e-6. `bounds` lists (low, high) for every column, known without
+    looking at the data; without them `share` of epsilon pays for a search.
 
     >>> from incrowd.noise import SeededSource
     >>> rows = [(k % 73, (3 * k) % 73) for k in range(7300)]
@@ -147,12 +153,12 @@ class Covariance(Ranged):
         """
         n, d = whole(records, "records"), self.columns
         numbers = d + d * (d + 1) // 2 + (self.relation == "add-remove")
-        each = int(self.noise.halfwidth(confidence, numbers))
-        off = each / self.count if self.relation == "add-remove" else 0.0
+        noise = int(self.noise.halfwidth(confidence, numbers))
+        off = noise / self.count if self.relation == "add-remove" else 0.0
         if off >= n:
             return math.inf
-        product = ((each + n * HALF) / UNIT + off) / (n - off)
-        mean = ((each + n * HALF) / self.place + off) / (n - off)
+        product = ((noise + n * HALF) / UNIT + off) / (n - off)
+        mean = ((noise + n * HALF) / self.place + off) / (n - off)
         return (product + 2 * mean + mean**2) * (1 + 1e-12)
 
     def _read(self, value: Any) -> Floats:

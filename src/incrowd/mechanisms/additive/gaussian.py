@@ -6,29 +6,40 @@ independent coordinates with P(Z = z) proportional to exp(-z^2 / (2 sigma^2)) on
 mu = D / sqrt(sigma^2 - r^2), up to a factor c^d on probabilities, where c = (1 + t) / (1 - t) and
 t = 2.01 exp(-2 pi^2 r^2). In every dimension, for every epsilon.
 
-Proof. Given x in Z^d, draw X from the continuous N(x, s^2 I), s^2 = sigma^2 - r^2, then each Y_j from the
-discrete Gaussian of parameter r *centred at X_j*: P(Y = y | X) = exp(-(y - X)^2 / (2 r^2)) / T_r(X), T_r(X)
-being the sum of the numerator over all whole y. X is the continuous Gaussian mechanism, mu-GDP with mu = D
-/ s, and Y sees only X. By Poisson summation T_r(X) = r sqrt(2 pi) (1 + 2 sum over k >= 1 of exp(-2 pi^2 r^2
-k^2) cos(2 pi k X)), within a factor 1 +- t of r sqrt(2 pi) whatever X. So the mass of Y at y, the integral
-over X of N(X; x, s^2) exp(-(y - X)^2 / (2 r^2)) / T_r(X), is within 1 / (1 +- t) of the convolution of two
-Gaussian densities, N(y; x, sigma^2). The mass of x + Z at y is N(y; x, sigma^2) sigma sqrt(2 pi) /
-T_sigma(0) (x is a lattice point, so the sum does not depend on it), within 1 / (1 +- t) of the same, as
-sigma > r. The two laws are within a factor c of each other in each coordinate, and if Y satisfies (epsilon,
-delta) then x + Z satisfies (epsilon + 2 d ln c, c^d delta).
+Proof. Given x in Z^d, draw X from the continuous N(x, s^2 I) with s^2 = sigma^2 - r^2. Then draw each Y_j
+from the discrete Gaussian of parameter r *centred at X_j*:
+
+    P(Y = y | X) = exp(-(y - X)^2 / (2 r^2)) / T_r(X),
+
+T_r(X) being the sum of the numerator over all whole y. X is the continuous Gaussian mechanism, mu-GDP with
+mu = D / s, and Y sees only X. By Poisson summation
+
+    T_r(X) = r sqrt(2 pi) (1 + 2 sum over k >= 1 of exp(-2 pi^2 r^2 k^2) cos(2 pi k X)),
+
+within a factor 1 +- t of r sqrt(2 pi) whatever X. So the mass of Y at y, the integral over X of
+N(X; x, s^2) exp(-(y - X)^2 / (2 r^2)) / T_r(X), is within a factor 1 / (1 +- t) of the convolution of two
+Gaussian densities, N(y; x, sigma^2).
+
+The mass of x + Z at y is N(y; x, sigma^2) times sigma sqrt(2 pi) / T_sigma(0) (x is a lattice point, so the
+sum does not depend on it). That is within a factor 1 / (1 +- t) of the same density, as sigma > r. So the two
+laws are within a factor c of each other in each coordinate, and if Y satisfies (epsilon, delta) then x + Z
+satisfies (epsilon + 2 d ln c, c^d delta).
 
 Here r = 64 steps: t < 10^-35000, and c^d - 1 < 10^-34900 for every d < 2^64. We claim a mu that is larger
-by at least a part in 2^53 than D / s. That pays for the factor: with z = epsilon/mu - mu/2, d
-delta_mu(epsilon) / d mu = phi(z), while the factor adds less than 4 (c^(2d) - 1) exp(mu^2 / 8) phi(z) to
-delta (bound delta by 1.26 phi(z) for z >= 0, by 1 otherwise, and -d delta / d epsilon = e^epsilon
-Phi(-epsilon/mu - mu/2) by 1.26 phi(z)). For mu from 10^-300 to 500, which is all that is accepted, the
-former is larger. Noise beyond 2^62 fine steps, of probability below exp(-2^22), is clamped by the sampler
-or with the output and is likewise below every delta that a float holds.
+than D / s by at least a part in 2^53. That pays for the factor. With z = epsilon/mu - mu/2,
+
+    d delta_mu(epsilon) / d mu = phi(z),
+
+while the factor adds less than 4 (c^(2d) - 1) exp(mu^2 / 8) phi(z) to delta (bound delta by 1.26 phi(z) for
+z >= 0 and by 1 otherwise, and -d delta / d epsilon = e^epsilon Phi(-epsilon/mu - mu/2) by 1.26 phi(z)). For
+mu from 10^-300 to 500, which is all that is accepted, the former is larger. Noise beyond 2^62 fine steps, of
+probability below exp(-2^22), is clamped by the sampler or with the output. It is likewise below every delta
+that a float holds.
 
 *On the integers* the noise is drawn on the finer lattice of multiples of 2^-k, with sigma at least 2^20 of
-its steps, and rounded: value + round(noise). As the value is an integer this is the rounding of value +
-noise, that is, post-processing of the mechanism above. Reals are floored onto their grid first and treated
-like integers after.
+its steps, and rounded: value + round(noise). As the value is an integer this is the rounding of
+value + noise, that is, post-processing of the mechanism above. Reals are floored onto their grid first and
+treated like integers after.
 
 Calibration. (epsilon, delta): mu-GDP is (epsilon, delta)-DP exactly when Phi(mu/2 - epsilon/mu) - e^epsilon
 Phi(-mu/2 - epsilon/mu) <= delta (the analytic Gaussian mechanism; Balle, Wang 2018), so the largest such mu

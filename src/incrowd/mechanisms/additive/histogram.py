@@ -1,12 +1,12 @@
 """Histograms: counts of disjoint cells, at the price of one count.
 
-Theorem. When every unit is in at most one cell, adding or removing one changes one cell by 1: the whole
-vector has sensitivity 1, in L1 and in L2, however many cells it has. Replacing one takes 1 from a cell and
-adds 1 to another: 2 in L1, sqrt(2) in L2. So Laplace noise of scale 1 / epsilon in every cell (2 / epsilon
-for replacement) gives epsilon-differential privacy for all cells together (parallel composition; McSherry
-2009).
+Theorem. When every unit is in at most one cell, adding or removing a unit changes one cell by 1. So the whole
+vector has sensitivity 1, in L1 and in L2, however many cells it has. Replacing a unit takes 1 from a cell and
+adds 1 to another: 2 in L1, sqrt(2) in L2. So Laplace noise of scale 1 / epsilon in every cell
+(2 / epsilon for replacement) gives epsilon-differential privacy for all cells together
+(parallel composition; McSherry 2009).
 
-Conditions: cells are disjoint and fixed without looking at the data (every cell is released, empty ones too).
+Conditions: cells are disjoint and fixed without looking at the data. Every cell is released, empty ones too.
 """
 
 from __future__ import annotations

@@ -1,29 +1,32 @@
-"""The mean, with or without bounds given.
+"""The mean of one column, within bounds that are given or searched for.
 
-Theorem. Let t be a value's place in its range [centre - radius, centre + radius], clamped to [-1, 1], and U
-= 2^23. Sums of whole numbers over the records are released with discrete Laplace noise, and the mean,
+Theorem. Let t be a value's place in its range [centre - radius, centre + radius], clamped to [-1, 1], and let
+U = 2^23. The mechanism releases sums of whole numbers over the records with discrete Laplace noise. The mean,
 centre + radius (mean of t), is post-processing.
 
-- With bounds given, round(U (1 + t) / 2) and what it lacks to U: a record more adds U in L1 and no more.
-  Their difference is the sum of U t, their sum the count.
-- In a range that was found t is around 0 on average, and the count hardly matters: round(U t) and U / 8, at
-  most U + U / 8 in L1.
-- Where records are replaced, their number is public: round(U t) alone, which moves by at most 2 U.
+- *With bounds given* it releases the sums of round(U (1 + t) / 2) and of U minus that. One more record adds
+  exactly U in L1. The difference of the two is the sum of U t, their sum is U times the count.
+- *In a range that was searched for* t is around 0 on average, so the count hardly matters. It releases the
+  sums of round(U t) and of U / 8, which move by at most U + U / 8 in L1.
+- *Where records are replaced* their number is public. It releases the sum of round(U t), which moves by at
+  most 2 U.
 
-Rounding is done to each record before anything is added, in whole numbers, so no sum depends on its order.
+Each record is rounded before anything is added, in whole numbers, so no sum depends on its order.
 
-Without bounds, `PrivateRange` finds the range first at a share of epsilon; the guarantees add.
+Accuracy. `halfwidth` bounds the error of the noise and of rounding. In standard deviation the noise is
 
-Accuracy: `halfwidth` bounds the error of the noise and of rounding: in standard deviation the noise is 2 to
-2.9 radius / (epsilon n) with bounds, 1.6 radius / (0.6 epsilon n) without, 2.9 radius / (epsilon n) where
-records are replaced. Rounding moves a record by up to radius / U (half of that where U t is rounded), and so
-the mean: all records may be rounded the same way. A range that was found leaves out about
-`PrivateRange.beyond` records, each of which may lose its excess over the range: for heavy tails give bounds.
+    2 to 2.9 radius / (epsilon n)   with bounds given,
+    1.6 radius / (0.6 epsilon n)    in a range that was searched for,
+    2.9 radius / (epsilon n)        where records are replaced.
 
-Let S be the sum of t, m = S / n, and let the noisy sum and count be S + z + r and n + c, where r is due to
-rounding. The noisy mean is off by (z + r - m c) / (n + c). With bounds given, z = (x - y) / U and c = (x +
-y) / U for the noise x, y of the two sums, so |z - m c| = |x (1 - m) - y (1 + m)| / U is at most 2 / U times
-the larger of |x|, |y|.
+Rounding moves a record, and so the mean, by up to radius / U (half of that where U t is rounded), because all
+records may be rounded the same way. A search leaves out about `PrivateRange.beyond` records, and each of them
+may lose its excess over the range: for heavy tails give bounds.
+
+Let S be the sum of t, let m = S / n, and let the noisy sum and count be S + z + r and n + c, where r is due
+to rounding. The noisy mean is off by (z + r - m c) / (n + c). With bounds given, z = (x - y) / U and
+c = (x + y) / U for the noise x and y of the two sums. So |z - m c| = |x (1 - m) - y (1 + m)| / U, which is at
+most 2 / U times the larger of |x| and |y|.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ COUNT = UNIT // 8
 class Mean(RangedColumn):
     """Releases the mean of numbers, one per unit.
 
-    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
-    finds a range. Under the relation "replace" the number of records is public.
+    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon pays
+    for the search of a range. Under the relation "replace" the number of records is public.
 
     >>> from incrowd.noise import SeededSource
     >>> ages = list(range(18, 91)) * 100
@@ -107,13 +110,13 @@ class Mean(RangedColumn):
         centre = self.ranges[0][0] if self.ranges else 0.0
         last = (abs(centre) + wide) * 2.0**-50
         if self.relation != "add-remove":
-            each = int(self.noise.halfwidth(confidence))
-            return wide * (each / n + HALF) / UNIT * (1 + 1e-12) + last
-        each = int(self.noise.halfwidth(confidence, 2))
+            noise = int(self.noise.halfwidth(confidence))
+            return wide * (noise / n + HALF) / UNIT * (1 + 1e-12) + last
+        noise = int(self.noise.halfwidth(confidence, 2))
         # How far the sum less its share in the count's error may be off by noise, the count, and a record.
-        moved, count, rounded = 2 * each / UNIT, 2 * each / UNIT, 2 * HALF / UNIT
+        moved, count, rounded = 2 * noise / UNIT, 2 * noise / UNIT, 2 * HALF / UNIT
         if self.search:
-            moved, count, rounded = each / UNIT + each / COUNT, each / COUNT, HALF / UNIT
+            moved, count, rounded = noise / UNIT + noise / COUNT, noise / COUNT, HALF / UNIT
         if count >= n:
             return math.inf
         return wide * (moved + n * rounded) / (n - count) * (1 + 1e-12) + last

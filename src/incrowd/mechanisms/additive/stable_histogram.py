@@ -1,26 +1,27 @@
 """Histograms over an unknown domain: noisy counts of the keys that are present and pass a threshold.
 
 Theorem (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Bun, Nissim, Stemmer 2016). Let a unit be in at most g
-keys and count once in each. Add noise Z to the count of every key that some unit has, and release the key
+keys and count once in each of them. Add noise Z to the count of every key that some unit has. Release the key
 with its noisy count when that reaches the threshold T, where 1 + Z >= T has probability at most d / g.
 
-- *Laplace.* With discrete Laplace noise of scale g / epsilon and d = delta the release is (epsilon,
-  delta)-differentially private.
+- *Laplace.* With discrete Laplace noise of scale g / epsilon and d = delta, the release is
+  (epsilon, delta)-differentially private.
 - *Gaussian* (as in Gopi, Gulhane, Kulkarni, Shen, Shokouhi, Yekhanin 2020). With Gaussian noise that is
-  (epsilon, delta - d)-differentially private for a change of sqrt(g) in L2, it is (epsilon, delta)-
-  differentially private too. For units with many keys the noise is narrower: it grows with sqrt(g).
+  (epsilon, delta - d)-differentially private for a change of sqrt(g) in L2, the release is
+  (epsilon, delta)-differentially private too. The noise grows with sqrt(g), so it is narrower for units with
+  many keys.
 
-Proof. Add a unit. The keys that others have too change by 1 each, at most g of them: as if all their noisy
-counts were published, g in L1 and sqrt(g) in L2, and the threshold is post-processing. Each key that she
-alone has is absent without her; with her its count is 1, and some such key is released with probability at
-most d in all. Noise is independent over keys, so the pair is dominated by that of the noise composed with an
-event of probability d: the guarantee states both, and such a composition has a delta of at most the sum of
-the two. Replacing a unit removes one and adds one: twice g keys, g of them on either side.
+Proof. Add a unit. At most g of the keys that other units have change, by 1 each. Suppose all their noisy
+counts were published: they change by g in L1 and sqrt(g) in L2, and the threshold is post-processing. A key
+that she alone has is absent without her; with her its count is 1, and some such key is released with
+probability at most d in all. Noise is independent over keys, so the pair is dominated by that of the noise
+composed with an event of probability d. The guarantee states both, and such a composition has a delta of at
+most the sum of the two. Replacing a unit removes one and adds one: 2 g keys, g of them on either side.
 
-Which noise is chosen, and how the Gaussian's delta is divided, depends on the parameters alone: that with the
-lower threshold.
+Which noise is chosen, and how the Gaussian's delta is divided, depends on the parameters alone: the noise
+with the lower threshold wins.
 
-Conditions: counts are of units, each counted once per key; no key is made up that no unit has (a key with
+Conditions: counts are of units, each counted once per key; no key is invented that no unit has (a key with
 count 0 is never released).
 """
 
@@ -149,15 +150,15 @@ def _threshold(noise: Laplace | Gaussian, chance: Fraction) -> int:
     2^k of them to one, rounded to the nearest; with P(fine >= a) <= Phi(-(a - 1) / sigma) for whole a
     (`Gaussian.halfwidth`), Z >= t needs fine steps of t 2^k - 2^k / 2.
     """
-    each = float_below(chance)
+    failure = float_below(chance)
     # Outward by a part in 10^12, far above the rounding of these few operations.
     if isinstance(noise, Laplace):
         width = float_above(noise.scale_in_steps)
         ratio = math.exp(-1 / width)
-        return 1 + max(0, math.ceil(-math.log(each * (1 + ratio)) * width * (1 + 1e-12) + 1e-12))
+        return 1 + max(0, math.ceil(-math.log(failure * (1 + ratio)) * width * (1 + 1e-12) + 1e-12))
     from scipy.special import ndtri
 
-    reach = -float(ndtri(each)) * float(noise.sigma_in_fine_steps) * (1 + 1e-12) + 1
+    reach = -float(ndtri(failure)) * float(noise.sigma_in_fine_steps) * (1 + 1e-12) + 1
     half = 0.5 if noise.fine else 0.0
     return 1 + max(1, math.ceil(math.ldexp(reach, -noise.fine) + half + 1e-12))
 
@@ -202,18 +203,18 @@ def _count(values: Any) -> list[tuple[Any, int]]:
     counts: dict[tuple[Any, ...], int] = {}
     shown: dict[tuple[Any, ...], Any] = {}
     for record in listed(values, complaint):
-        if (found := spelled(record)) is not None:
-            counts[found[0]] = counts.get(found[0], 0) + 1
-            shown[found[0]] = found[1]
+        if (spelling := spelled(record)) is not None:
+            counts[spelling[0]] = counts.get(spelling[0], 0) + 1
+            shown[spelling[0]] = spelling[1]
     kind = _kind(values)
     return [(kind(shown[name]), counts[name]) for name in sorted(counts, key=order)]
 
 
 def _kept(counts: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
     """The counts of a mapping, whose keys may be spelled as the first record of each was."""
-    found = [(*read, count) for key, count in counts.items() if (read := spelled(key)) is not None]
-    found.sort(key=lambda each: order(each[0]))
-    return [(key, count) for _, key, count in found]
+    entries = [(*read, count) for key, count in counts.items() if (read := spelled(key)) is not None]
+    entries.sort(key=lambda entry: order(entry[0]))
+    return [(key, count) for _, key, count in entries]
 
 
 def _kind(values: Any) -> Callable[[Any], Any]:

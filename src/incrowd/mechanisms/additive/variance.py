@@ -1,24 +1,30 @@
-"""The variance, with or without bounds given.
+"""The variance of one column, within bounds that are given or searched for.
 
-Theorem. Let t be a value's place in its range, clamped to [-1, 1] as in `Mean`, and U = 2^20.
+Theorem. Let t be a value's place in its range, clamped to [-1, 1] as in `Mean`, and let U = 2^20.
 
-- One record more or less. Release three sums of whole numbers over the records with discrete Laplace noise:
-  w U t, (8 - w) U t^2 and (8 - w) U (1 - t^2), each rounded so that the last two add up to (8 - w) U. A
-  record more changes them by at most 8 U in L1, as squares and their complements share one budget, and they
-  give the count for nothing. In a range that was found t is around 0 on average and w = 1; with bounds
-  given w = 4. The variance is radius^2 (mean of t^2 - (mean of t)^2), post-processing.
-- Records are replaced; their number n is public. In a range that was found, the first two sums, which move
-  by at most 2 w U + (8 - w) U. With bounds given, n (sum of y^2) - (sum of y)^2 for the whole numbers y =
-  round(U t), that is n^2 U^2 times the variance of t: it moves by at most (n - 1) (2 U)^2
-  (`relations.covariance`; the y lie in an interval of length 2 U). It is floored onto multiples of 2^k
-  first, which can add one of them.
+- *Records are added or removed.* Release three sums of whole numbers over the records with discrete Laplace
+  noise: w U t, (8 - w) U t^2 and (8 - w) U (1 - t^2), each rounded so that the last two add up to (8 - w) U.
+  One more record changes them by at most 8 U in L1, because squares and their complements share one budget;
+  and together these two give the count for nothing. In a range that was searched for, t is around 0 on
+  average and w = 1; with bounds given w = 4. The variance, radius^2 (mean of t^2 - (mean of t)^2), is
+  post-processing.
+- *Records are replaced* and their number n is public. In a range that was searched for, release the first two
+  sums, which move by at most 2 w U + (8 - w) U. With bounds given, release n (sum of y^2) - (sum of y)^2 for
+  the whole numbers y = round(U t). That is n^2 U^2 times the variance of t, and it moves by at most
+  (n - 1) (2 U)^2 (`sensitivity.covariance`; the y lie in an interval of length 2 U). It is floored onto
+  multiples of 2^k first, which can add one of them.
 
-Accuracy: in standard deviation about 1.6 radius^2 / (0.6 epsilon n) without bounds, 2.9 to 7 radius^2 /
-(epsilon n) with them, 5.7 radius^2 / (epsilon n) where records are replaced within bounds; plus what rounding
-each record loses, up to half a step in every sum, and all of them the same way (`halfwidth` counts both);
-plus what clamping loses. Of the noise x, y of the last two sums, the mean square s takes (x (1 - s) - y s),
-at most the larger of the two. Rounding y moves a standard deviation by at most 1 / (2 U) (the triangle
-inequality), and so a variance of at most 1 by at most (2 + 1 / (2 U)) / (2 U).
+Accuracy. In standard deviation the noise is
+
+    about 1.6 radius^2 / (0.6 epsilon n)   in a range that was searched for,
+    2.9 to 7 radius^2 / (epsilon n)        with bounds given,
+    5.7 radius^2 / (epsilon n)             where records are replaced within bounds.
+
+Rounding loses up to half a step of every record in every sum, and all of them may be rounded the same way;
+`halfwidth` counts noise and rounding. Clamping loses more, which it does not count. Of the noise x and y of
+the last two sums, the mean square s takes x (1 - s) - y s, at most the larger of the two. Rounding y moves a
+standard deviation by at most 1 / (2 U) (triangle inequality), and so a variance of at most 1 by at most
+(2 + 1 / (2 U)) / (2 U).
 """
 
 from __future__ import annotations
@@ -47,8 +53,8 @@ STEPS = 2**30
 class Variance(RangedColumn):
     """Releases the variance (mean squared distance from the mean) of numbers, one per unit.
 
-    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon
-    finds a range. For the standard deviation take the root: `Variance(1.0).then(math.sqrt)`.
+    Give `low` and `high` where they are known without looking at the data; otherwise `share` of epsilon pays
+    for the search of a range. For the standard deviation take the root: `Variance(1.0).then(math.sqrt)`.
 
     >>> from incrowd.noise import SeededSource
     >>> ages = list(range(18, 91)) * 100
@@ -115,16 +121,16 @@ class Variance(RangedColumn):
         wide = self._radius(radius)
         if self.noise is None:
             one = Laplace(self.exact_epsilon, sensitivity=STEPS).halfwidth(confidence)
-            noise, rounded = (int(one) + 1) * step_of(n) / (n * UNIT) ** 2, HALF / UNIT
-            return wide**2 * (noise + rounded * (2 + rounded)) * (1 + 1e-12) if n > 1 else 0.0
+            error, rounded = (int(one) + 1) * step_of(n) / (n * UNIT) ** 2, HALF / UNIT
+            return wide**2 * (error + rounded * (2 + rounded)) * (1 + 1e-12) if n > 1 else 0.0
         sums = 3 if self.relation == "add-remove" else 2
-        each = int(self.noise.halfwidth(confidence, sums))
+        noise = int(self.noise.halfwidth(confidence, sums))
         # How far the count may be off, then the mean square and the mean.
-        off = 2 * each / (WHOLE - self.first) if sums == 3 else 0.0
+        off = 2 * noise / (WHOLE - self.first) if sums == 3 else 0.0
         if off >= n:
             return math.inf
-        square = (each + n * HALF) / (WHOLE - self.first) / (n - off)
-        mean = ((each + n * HALF) / self.first + off) / (n - off)
+        square = (noise + n * HALF) / (WHOLE - self.first) / (n - off)
+        mean = ((noise + n * HALF) / self.first + off) / (n - off)
         return wide**2 * (square + 2 * mean + mean**2) * (1 + 1e-12)
 
 

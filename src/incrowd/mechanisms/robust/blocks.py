@@ -76,7 +76,7 @@ def run_blocks(
 
     context = multiprocessing.get_context(start)
     _probe(context, limits)
-    found = [default] * len(blocks)
+    answers = [default] * len(blocks)
     running: dict[Any, _Block] = {}
     waiting: Iterator[tuple[int, Any]] = iter(enumerate(blocks))
     try:
@@ -86,7 +86,7 @@ def run_blocks(
                 if block is not None:
                     running[block.process.sentinel] = block
             if not running:
-                return found
+                return answers
             soonest = min(block.deadline for block in running.values())
             ready = wait(list(running), timeout=max(0.0, soonest - time.monotonic()))
             now = time.monotonic()
@@ -94,7 +94,7 @@ def run_blocks(
                 if key in ready or now >= block.deadline:
                     del running[key]
                     answer = block.ended()
-                    found[block.place] = default if math.isnan(answer) else answer
+                    answers[block.place] = default if math.isnan(answer) else answer
     finally:
         for block in running.values():
             block.ended()

@@ -147,8 +147,8 @@ class StableMode(Mechanism):
     of the old first key, which moves by at most s, becomes 0 or less. So both distances are 0, and the
     theorem of this module holds with bound 0, under either relation at the whole epsilon and delta.
 
-    (To claim replacement by counting it as two changes is weaker: at epsilon / 2 and d that proves only (1
-    + e^(epsilon / 2)) d, so d = delta / 2 would not do.)
+    (To claim replacement by counting it as two changes is weaker: at epsilon / 2 and d that proves only
+    (1 + e^(epsilon / 2)) d, so d = delta / 2 would not do.)
 
     >>> StableMode(1.0, 1e-6).release({"flu": 900, "cold": 40})
     'flu'
@@ -251,8 +251,8 @@ class InterquartileRange(Mechanism):
     lie deep inside one and its neighbour deep inside the other. Differences are float64's, rounded; rounding
     keeps the order, so the largest and least differences in reach are those of the quartiles in reach.
 
-    Replacing j records can bring the quartiles x_a, x_b to any x_(a+i), x_(b-j+i) or x_(a-i), x_(b+j-i), 0
-    <= i <= j, and no nearer together or further apart: what is left of x_1..x_n after removing j of them
+    Replacing j records can bring the quartiles x_a, x_b to any x_(a+i), x_(b-j+i) or x_(a-i), x_(b+j-i),
+    0 <= i <= j, and no nearer together or further apart: what is left of x_1..x_n after removing j of them
     has its order statistics among those, and adding j records moves both down or up together. The number of
     records is public.
 

@@ -3,12 +3,15 @@
 A function S of the data is a *beta-smooth bound* when S is at least the local sensitivity of f (how far f
 can move to a neighbour) and S changes by a factor of at most e^beta between neighbours.
 
-Both theorems below compare f(x) + (S / a) Z with its neighbour. Measure in units of S / a around f(x): then
-Z has density h, and the neighbour's noise is e^l times as wide, |l| <= beta, around a point s with |s| <= a
-min(1, e^l), as f moves by at most the local sensitivities of both, which S and S' bound. At the point z the
-log ratio of the two densities is L = l + ln h(z) - ln h(e^-l (z - s)). All pairs are of this form in both
-directions, and rounding to a fixed grid, which is done exactly (`incrowd.mechanisms.robust.student`,
-`incrowd.mechanisms.robust.rounded_laplace`), is post-processing.
+Both theorems below compare f(x) + (S / a) Z with its neighbour. Measure in units of S / a around f(x). Then Z
+has density h, and the neighbour's noise is e^l times as wide, |l| <= beta, around a point s. As f moves by at
+most the local sensitivities of both, which S and S' bound, |s| <= a min(1, e^l). At the point z the log ratio
+of the two densities is
+
+    L = l + ln h(z) - ln h(e^-l (z - s)).
+
+All pairs are of this form in both directions. Rounding to a fixed grid, which is done exactly
+(`incrowd.mechanisms.robust.student`, `incrowd.mechanisms.robust.rounded_laplace`), is post-processing.
 
 Theorem (after Nissim, Raskhodnikova, Smith 2007; Student noise as in Bun, Steinke 2019; the exact loss is
 worked out here). With Student's noise of v >= 1 degrees of freedom the release is epsilon-differentially
@@ -18,13 +21,19 @@ private exactly when epsilon is at least the largest of the three numbers
 
 (l, g, c) = (-beta, e^beta, a), (0, 1, a) and (beta, e^-beta, a e^-beta).
 
-Proof. ln h(z) = -((v + 1) / 2) ln(v + z^2) + constant, so L grows with |w|, w = e^-l (z - s). By symmetry z
->= 0; then s = -a min(1, e^l) is worst, and w = e^-l z + a for l <= 0, e^-l (z + a) for l >= 0. For l >= 0
-the slope of L in l is 1 - (v + 1) w^2 / (v + w^2), where w falls with l: the slope rises, L is convex in l.
-For l <= 0 it is 1 - (v + 1) w (w - a) / (v + w^2), and w (w - a) / (v + w^2) rises with w >= a (its slope
-has the sign of a w^2 + 2 v w - a v > 0), while w falls with l: convex again. So L is largest at l = -beta, 0
-or beta. Each of the three is largest where g (g z + c) (v + z^2) = z (v + (g z + c)^2), that is g c z^2 + (v
-+ c^2 - g^2 v) z - g c v = 0, which has one positive root.
+Proof. ln h(z) = -((v + 1) / 2) ln(v + z^2) + constant, so L grows with |w|, where w = e^-l (z - s). By
+symmetry z >= 0; then s = -a min(1, e^l) is worst, and w = e^-l z + a for l <= 0, w = e^-l (z + a) for l >= 0.
+
+- For l >= 0 the slope of L in l is 1 - (v + 1) w^2 / (v + w^2), where w falls with l. So the slope rises, and
+  L is convex in l.
+- For l <= 0 it is 1 - (v + 1) w (w - a) / (v + w^2). Here w (w - a) / (v + w^2) rises with w >= a (its slope
+  has the sign of a w^2 + 2 v w - a v > 0), while w falls with l: L is convex again.
+
+So L is largest at l = -beta, 0 or beta. Each of the three is largest where
+
+    g (g z + c) (v + z^2) = z (v + (g z + c)^2), that is g c z^2 + (v + c^2 - g^2 v) z - g c v = 0,
+
+which has one positive root.
 
 The first number is at least beta v, its limit for large z: no beta above epsilon / v is private. `share` says
 how far beta goes towards that, and a is the largest that epsilon then allows. Cauchy noise (v = 1) has no
@@ -37,22 +46,30 @@ Theorem (Laplace noise; the exact delta). With a < epsilon, max(a, beta + a e^-b
 
 k = e^beta - 1, the release is (epsilon, delta)-differentially private.
 
-Proof. Noise that gets wider, l >= 0: L = l - |z| + e^-l |z - s| is largest at z = 0, where it is at most l +
-a e^-l; that is convex in l, so at most max(a, beta + a e^-beta) <= epsilon, and nothing is lost to delta.
-Noise that gets narrower by e^-l, l > 0: let b = e^l |s| <= a and s <= 0 by symmetry. For z >= 0, L = (e^l -
-1) z + b - l, above epsilon from z1 = (epsilon - b + l) / (e^l - 1) on; for z < s, L = (e^l - 1) |z| - b - l,
-above it from |z| = z2 = (epsilon + b + l) / (e^l - 1) on; in between L <= b - l < epsilon. The mass beyond z1
-is exp(-z1) / 2 here and exp(-e^l z1 - b) / 2 = exp(-epsilon - l - z1) / 2 there, so that z1 adds (1 - e^-l)
-exp(-z1) / 2 to delta, and z2 likewise. Their sum grows with b (it is a cosh) and with l (z1 and z2 fall with
-l, as e^l - 1 <= l e^l), so it is largest at b = a, l = beta.
+Proof. *Noise that gets wider*, l >= 0. L = l - |z| + e^-l |z - s| is largest at z = 0, where it is at most
+l + a e^-l. That is convex in l, so L is at most max(a, beta + a e^-beta) <= epsilon, and nothing is lost to
+delta.
+
+*Noise that gets narrower* by e^-l, l > 0. Let b = e^l |s| <= a, and s <= 0 by symmetry.
+
+- For z >= 0, L = (e^l - 1) z + b - l is above epsilon from z1 = (epsilon - b + l) / (e^l - 1) on.
+- For z < s, L = (e^l - 1) |z| - b - l is above epsilon from |z| = z2 = (epsilon + b + l) / (e^l - 1) on.
+- In between, L <= b - l < epsilon.
+
+The mass beyond z1 is exp(-z1) / 2 here and exp(-e^l z1 - b) / 2 = exp(-epsilon - l - z1) / 2 there. So z1
+adds (1 - e^-l) exp(-z1) / 2 to delta, and z2 likewise. Their sum grows with b (it is a cosh) and with l
+(z1 and z2 fall with l, as e^l - 1 <= l e^l), so it is largest at b = a and l = beta.
 
 Order statistics (same paper, section 3.1). Let x_1 <= ... <= x_n be clamped to [low, high], with x_i = low
-below 1 and high above n, and the number n be public (records are replaced, not added). The statistic x_m
-can move with k + 1 records changed within a window of k + 1 neighbours, so its local sensitivity at
-distance k is A_k = max over i <= m <= j, j - i = k + 1 of x_j - x_i, and S = max over k of e^(-beta k) A_k
-is beta-smooth, the least that is. The best j for each i never falls as i grows, so a divide-and-conquer
-search takes n log n steps. S is computed in floats with a relative error below 10^-11, raised by it, and 4
-* 10^-11 is added to the beta that is charged.
+below 1 and x_i = high above n, and let the number n be public (records are replaced, not added). With k + 1
+records changed the statistic x_m can move within a window of k + 1 neighbours. So its local sensitivity at
+distance k is
+
+    A_k = max over i <= m <= j with j - i = k + 1 of x_j - x_i,
+
+and S = max over k of e^(-beta k) A_k is beta-smooth, the least bound that is. The best j for each i never
+falls as i grows, so a divide-and-conquer search takes n log n steps. S is computed in floats with a relative
+error below 10^-11 and raised by that error, and 4 * 10^-11 is added to the beta that is charged.
 """
 
 from __future__ import annotations
@@ -94,11 +111,11 @@ MOST_BETA, MOST_FACTOR = 50.0, 1e6  # enough for every epsilon of use, and float
 class SmoothSensitivity(Mechanism):
     """Releases a number with noise of width (smooth bound) / a, on a grid.
 
-    The noise is Student's, for pure epsilon; with `delta` it is Laplace's, which has lighter tails but asks
-    for a smoother (smaller) beta. `share` says how epsilon is divided: Student noise takes beta = share *
-    epsilon / degrees (share 0.7 unless given), Laplace noise a = (1 - share) epsilon (0.5), and the other of
-    the two is the largest that the theorems allow. Give the bound together with the value: `release((value,
-    bound))`, where the bound is `beta`-smooth for the function.
+    The noise is Student's, for pure epsilon. With `delta` it is Laplace's, which has lighter tails but asks
+    for a smoother (smaller) beta. `share` says how epsilon is divided: Student noise takes
+    beta = share * epsilon / degrees (share 0.7 unless given), Laplace noise a = (1 - share) epsilon (0.5),
+    and the other of the two is the largest that the theorems allow. Give the bound together with the value:
+    `release((value, bound))`, where the bound is `beta`-smooth for the function.
 
     >>> m = SmoothSensitivity(epsilon=1.0)
     >>> round(m.beta, 4), round(float(m.factor), 4)

@@ -12,10 +12,10 @@ grid steps that moves by at most (high - low), with discrete Laplace noise of sc
 divided by k. A mixture over the blocks keeps either guarantee, as the bound is the same for all of them.
 
 Conditions. The function sees nothing of the data but its block (it does not close over the data). A block
-answers by its own records alone: it has a fresh process, and its time is the processor's, which other
-blocks do not use up; `patience`, by the clock, is for blocks that wait, and should be generous. workers *
-megabytes must fit into the machine. low, high, default and the number of blocks do not depend on the data.
-How long the whole release takes does depend on them: do not show it to those who may not see the data.
+answers by its own records alone: it has a fresh process, and its time is the processor's, which other blocks
+do not use up; `patience`, by the clock, is for blocks that wait, and should be generous. workers * megabytes
+must fit into the machine. low, high, default and the number of blocks do not depend on the data. How long the
+whole release takes does depend on them: do not show it to those who may not see the data.
 
 Accuracy. For the median: when more than k/2 + h of the answers lie within r of the truth, so does the
 release, with the confidence for which h is `halfwidth`. For the mean: the noise is within `halfwidth` of

@@ -1,12 +1,11 @@
 """The exponential mechanism: choose a candidate with weight exp(rate * utility).
 
-Theorem (McSherry, Talwar 2007; the range form Dong, Durfee, Rogers 2020). With rate = epsilon / (2 D),
-where D bounds how far any one utility moves between neighbours, the log of the ratio of the two
-probabilities of candidate i is rate (u_i - u'_i) + ln(Z' / Z). Over i its range is at most rate * 2 D =
-epsilon: the mechanism is epsilon-bounded-range. As some candidate has a log ratio of at least 0 and some at
-most 0, bounded range implies epsilon-differential privacy (and epsilon^2/8-zCDP, Cesar, Rogers 2021). When
-all utilities move in the same direction, u_i - u'_i itself has range D, so rate = epsilon / D gives the
-same guarantee.
+Theorem (McSherry, Talwar 2007; the range form Dong, Durfee, Rogers 2020). With rate = epsilon / (2 D), where
+D bounds how far any one utility moves between neighbours, the log of the ratio of the two probabilities of
+candidate i is rate (u_i - u'_i) + ln(Z' / Z). Over i its range is at most rate * 2 D = epsilon: the mechanism
+is epsilon-bounded-range. As some candidate has a log ratio of at least 0 and some at most 0, bounded range
+implies epsilon-differential privacy (and epsilon^2/8-zCDP, Cesar, Rogers 2021). When all utilities move in
+the same direction, u_i - u'_i itself has range D, so rate = epsilon / D gives the same guarantee.
 
 Conditions: the list of candidates does not depend on the data; D bounds the utilities *as given* (round them
 before, not after, working out D).

@@ -1,20 +1,25 @@
 """Which keys may be named: the optimal private selection of groups from an unknown domain.
 
 A key (a town, a disease) that few people have may point at them. Each key is named with a probability pi(n)
-that depends only on its number n of units, independently of the others, and pi(0) = 0: what nobody has is
-never named.
+that depends only on its number n of units, independently of the others, and pi(0) = 0: a key that nobody has
+is never named.
 
-Theorem (Desfontaines, Voss, Gipson, Mandayam 2022). When a unit is in one key, the selection is (epsilon,
-delta)-differentially private exactly when for every n both pi(n + 1) <= e^epsilon pi(n) + delta and 1 -
-pi(n) <= e^epsilon (1 - pi(n + 1)) + delta, and the largest pi that obeys them, key by key the most that any
-private selection can name, is pi(n + 1) = min(e^epsilon pi(n) + delta, 1 - e^-epsilon (1 - pi(n) - delta),
-1). Proof: adding a unit changes one coin; the two inequalities are the definition for its two outcomes (the
+Theorem (Desfontaines, Voss, Gipson, Mandayam 2022). When a unit is in one key, the selection is
+(epsilon, delta)-differentially private exactly when for every n both
+
+    pi(n + 1) <= e^epsilon pi(n) + delta   and   1 - pi(n) <= e^epsilon (1 - pi(n + 1)) + delta.
+
+The largest pi that obeys them names, key by key, the most that any private selection can name:
+
+    pi(n + 1) = min(e^epsilon pi(n) + delta, 1 - e^-epsilon (1 - pi(n) - delta), 1).
+
+Proof. Adding a unit changes one coin, and the two inequalities are the definition for its two outcomes (the
 other two directions hold as pi increases). By induction no pi is larger.
 
-Units in up to g keys: (epsilon / g, delta / g) for each, by composition. Replacing a unit changes two keys
-at once for each of hers, so it counts as 2 g.
+Units in up to g keys: (epsilon / g, delta / g) for each key, by composition. Replacing a unit changes two
+keys at once for each of hers, so it counts as 2 g.
 
-Exactness. pi is computed in whole multiples of a power of two with e^epsilon replaced by a rational that is
+Exactness. pi is computed in whole multiples of a power of two, with e^epsilon replaced by a rational that is
 not above it, and rounded down. Both inequalities then hold exactly, and the coin is drawn with that very
 rational.
 """

@@ -1,20 +1,20 @@
 """Permute-and-flip: never worse than the exponential mechanism at the same epsilon.
 
-Definition (McKenna, Sheldon 2020). Go through the candidates in random order; at candidate i toss a coin that
-falls heads with probability p_i = exp(-rate (max u - u_i)); choose the first that falls heads.
+Definition (McKenna, Sheldon 2020). Go through the candidates in random order. At candidate i toss a coin that
+falls heads with probability p_i = exp(-rate (max u - u_i)). Choose the first candidate that gets heads.
 
-*All coins at once.* The order is independent of the coins. Toss all of them first: the first heads in a
-uniformly random order is uniformly distributed over the set of heads, and that set is never empty, as the
-best candidate has p = 1. Coins after the first heads do not matter. So: toss all, choose uniformly among
-heads. With H the number of heads among the others, P(i) = p_i E[1 / (1 + H)] = p_i * integral over t in [0,
-1] of the product over j != i of (1 - p_j t).
+*All coins at once.* The order is independent of the coins, so toss all of them first. The first heads in a
+uniformly random order is uniformly distributed over the set of heads. That set is never empty, as the best
+candidate has p = 1. Coins after the first heads do not matter. So: toss all, choose uniformly among heads.
+With H the number of heads among the others, P(i) = p_i E[1 / (1 + H)], and E[1 / (1 + H)] is the integral
+over t in [0, 1] of the product over j != i of (1 - p_j t).
 
-Theorem. With rate = epsilon / (2 D) it is epsilon-differentially private, with epsilon / D when utilities
-are monotone. Proof: it has the law of the argmax of u_i + E_i with independent exponential E_i of that rate
-(Ding, Kifer, Steinke, Wang, Wu, Zhang 2021). Fix the other E_j: i wins when E_i exceeds a threshold T = max
-over j of (u_j + E_j) - u_i, which moves by at most 2 D between neighbours (D when all utilities move the
-same way), and P(E_i > T + c) >= exp(-rate c) P(E_i > T) for every real T and c >= 0. It is not
-bounded-range.
+Theorem. With rate = epsilon / (2 D) it is epsilon-differentially private, and with rate = epsilon / D when
+utilities are monotone. Proof: it has the law of the argmax of u_i + E_i with independent exponential E_i of
+that rate (Ding, Kifer, Steinke, Wang, Wu, Zhang 2021). Fix the other E_j. Candidate i wins when E_i exceeds a
+threshold T = max over j of (u_j + E_j) - u_i, which moves by at most 2 D between neighbours (D when all
+utilities move the same way), and P(E_i > T + c) >= exp(-rate c) P(E_i > T) for every real T and c >= 0. It is
+not bounded-range.
 
 Accuracy: its expected utility is at least that of the exponential mechanism on every input (same paper,
 Theorem 3), and up to twice as close to the best.
@@ -123,8 +123,8 @@ def _products_of_others(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 def _chance_of_a_rival(heads: float, rivals: int) -> float:
     """The probability that the best is not chosen among rivals with this chance of heads each.
 
-    P(best) = E[1 / (1 + H)] for H ~ Bin(rivals, heads), which is (1 - (1 - heads)^k) / (k heads), k =
-    rivals + 1.
+    P(best) = E[1 / (1 + H)] for H ~ Bin(rivals, heads), which is (1 - (1 - heads)^k) / (k heads),
+    k = rivals + 1.
     """
     many = rivals + 1
     if many * heads < 1e-4:

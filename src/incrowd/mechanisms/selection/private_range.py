@@ -1,16 +1,18 @@
-"""Where values lie, without any bounds given: a centre and a radius that few values exceed.
+"""Where values lie, without bounds: a centre and a radius that few values exceed.
 
-Theorem. Stage one is the median, by `Quantile`, of the values' codes: whole numbers that keep the order of
-floats and hold their sign, exponent (from -64 to 63) and 20 bits after the first, so that every magnitude
-is a candidate and the centre found is precise to a millionth. Stage two asks a sparse vector, for radii g
-that grow by a quarter of an octave, whether at most `beyond` values lie further than g from the centre; the
-first that does is the radius. One record more moves every question by 0 or -1, another in its place all of
-them by 0 or 1, or all by 0 or
--1: monotone under both relations, sensitivity 1. The centre is an earlier answer, so the guarantees add.
+Theorem. Stage one is the median, by `Quantile`, of the codes of the values. Codes are whole numbers in the
+order of the floats. They hold the sign, the exponent (from -64 to 63) and 20 bits after the first, so that
+every magnitude is a candidate and the centre is precise to a millionth.
 
-Accuracy: the centre is a median up to ln(2^28 / beta) / rate ranks. About `beyond` values lie outside; by
-default 16 / (epsilon of stage two), with which the search goes past the last value by a step or more with
-probability below 10^-3, and by many steps far more rarely still: each further radius asks anew.
+Stage two asks a sparse vector, for radii g that grow by a quarter of an octave, whether at most `beyond`
+values lie further than g from the centre. The first radius with a yes is released. One more record moves
+every question by 0 or -1. A record in place of another moves all questions by 0 or 1, or all of them by 0 or
+-1. So the questions are monotone under both relations, with sensitivity 1. The centre is an earlier answer,
+so the guarantees add.
+
+Accuracy: the centre is a median up to ln(2^28 / beta) / rate ranks with probability 1 - beta. About `beyond`
+values lie outside, by default 16 / (epsilon of stage two). With that the search goes past the last value by a
+step or more with probability below 10^-3, and by many steps far more rarely: each further radius asks anew.
 """
 
 from __future__ import annotations
@@ -98,8 +100,8 @@ class PrivateRange(Mechanism):
         numbers = read_column(value, "PrivateRange", self.relation != "add-remove")
         centre = value_of(int(self.middle.release(codes_of(numbers), source)))
         answers = self.search.release(questions(numbers, centre), source)
-        found = len(answers) - 1 if answers[-1] else RADII.size - 1
-        return centre, float(RADII[found])
+        place = len(answers) - 1 if answers[-1] else RADII.size - 1
+        return centre, float(RADII[place])
 
 
 def codes_of(values: Floats) -> NDArray[np.int64]:

@@ -2,22 +2,22 @@
 
 Theorem (Smith 2011, on a lattice). Let the utility of a point be minus its distance in rank from q n (see
 `mechanisms.selection.ranks`). Adding a record x changes (records below t) - q n by 1 - q where x < t and by
--q elsewhere, and (records at or below t) - q n likewise; so no utility moves by more than D = max(q, 1 -
-q), which for the median is 1/2. Replacing a record keeps n and moves no rank by more than 1: D = 1. The
+-q elsewhere, and likewise (records at or below t) - q n. So no utility moves by more than D = max(q, 1 - q),
+which is 1/2 for the median. Replacing a record keeps n and moves no rank by more than 1: D = 1. The
 exponential mechanism with rate epsilon / (2 D) over all lattice points is therefore epsilon-bounded-range.
 
-Several quantiles (Kaplan, Schnapp, Stemmer 2022). Release the middle one, t; split the data at t; go on
-with the lower ones in the lower part, between low and t, and the upper ones in the upper part, so the
+Several quantiles (Kaplan, Schnapp, Stemmer 2022). Release the middle one, t. Split the data at t. Go on with
+the lower quantiles in the lower part, between low and t, and with the upper ones in the upper part; so the
 answers are in order by construction. On each of the L = ceil(log2(m + 1)) levels a record is in one part
-only, so adding or removing it changes one choice per level: L times (epsilon / L)-bounded-range. A value
-that many records share could not be split at the right rank, so every record gets TIE_BITS random bits
-after its value and the points of the lattice as many, which are dropped at the end; what is still equal to
-t goes up or down by independent fair coins. Bits and coins are drawn without looking at anybody and count
-as an earlier answer. Replacing a record can change two parts, each by max(q, 1 - q): there D = 2 max(q, 1 -
-q).
+only, so adding or removing it changes one choice per level: L times (epsilon / L)-bounded-range. Replacing a
+record can change two parts, each by max(q, 1 - q): there D = 2 max(q, 1 - q).
 
-Accuracy: with probability 1 - beta the released point is within ln(points / beta) / rate of the wanted
-rank.
+A value that many records share could not be split at the right rank. So every record gets TIE_BITS random
+bits after its value, and so do the points of the lattice; the bits are dropped at the end. Records that are
+still equal to t go up or down by independent fair coins. Bits and coins are drawn without looking at anybody
+and count as an earlier answer.
+
+Accuracy: with probability 1 - beta the released point is within ln(points / beta) / rate of the wanted rank.
 """
 
 from __future__ import annotations
@@ -188,18 +188,17 @@ class Quantile(Mechanism):
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The quantile of a list of numbers (one per unit), or an array of them in increasing order."""
         steps = self.interval.steps(value, "Quantile", self.relation != "add-remove")
-        found: dict[Fraction, int] = {}
+        points: dict[Fraction, int] = {}
         low, high = self._ends()
         bits = self.tie_bits
         if bits:
             steps = (steps << np.int64(bits)) + uniform(1 << bits, size=steps.size, source=source)
             low, high = low << bits, ((high + 1) << bits) - 1
-        self._fill(found, np.sort(steps), self.shares, (Fraction(0), Fraction(1)), (low, high), source)
-        found = {share: point >> bits for share, point in found.items()}
+        self._fill(points, np.sort(steps), self.shares, (Fraction(0), Fraction(1)), (low, high), source)
+        points = {share: point >> bits for share, point in points.items()}
         if self.single:
-            return self.interval.value(found[self.shares[0]])
-        points = np.array([found[share] for share in self.shares], dtype=np.int64)
-        return self.interval.grid.values(points)
+            return self.interval.value(points[self.shares[0]])
+        return self.interval.grid.values(np.array([points[share] for share in self.shares], dtype=np.int64))
 
     def probabilities(self, values: Any) -> NDArray[np.float64]:
         """The probability of every lattice point from low to high, for a single share on a small lattice."""
@@ -223,7 +222,7 @@ class Quantile(Mechanism):
 
     def _fill(
         self,
-        found: dict[Fraction, int],
+        points: dict[Fraction, int],
         steps: Steps,
         shares: tuple[Fraction, ...],
         part: tuple[Fraction, Fraction],
@@ -236,14 +235,14 @@ class Quantile(Mechanism):
         middle = len(shares) // 2
         share = _share((shares[middle] - part[0]) / (part[1] - part[0]))
         point = ranks.draw(steps, share * steps.size, self.rate(share), *ends, source=source)
-        found[shares[middle]] = point
+        points[shares[middle]] = point
         if len(shares) == 1:
             return
         under, upto = np.searchsorted(steps, point, "left"), np.searchsorted(steps, point, "right")
         cut = under + np.sum(bernoulli(Fraction(1, 2), size=int(upto - under), source=source))
         lower, upper, here = steps[:cut], steps[cut:], shares[middle]
-        self._fill(found, lower, shares[:middle], (part[0], here), (ends[0], point), source)
-        self._fill(found, upper, shares[middle + 1 :], (here, part[1]), (point, ends[1]), source)
+        self._fill(points, lower, shares[:middle], (part[0], here), (ends[0], point), source)
+        self._fill(points, upper, shares[middle + 1 :], (here, part[1]), (point, ends[1]), source)
 
 
 def _share(value: object) -> Fraction:

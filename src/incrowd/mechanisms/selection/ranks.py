@@ -5,10 +5,10 @@ rank from a target: with B records below t and U at or below t, distance = max(0
 value that many records share covers many ranks, so ties are no special case, and neither is empty data
 (target 0, all distances 0). The exponential mechanism gives a point the weight exp(-rate * distance).
 
-Points between two neighbouring values share a distance, so a *run* of them is drawn with weight length *
-exp(-rate * distance), then a point of the run uniformly. Only the records whose ranks lie near the target
-are looked at; the points below and above them form two long runs with the distance of their nearest point,
-and one that falls there is kept with probability exp(-rate * (its distance - that)), else all is drawn
+Points between two neighbouring values share a distance, so a *run* of them is drawn with weight
+length * exp(-rate * distance), then a point of the run uniformly. Only the records whose ranks lie near the
+target are looked at; the points below and above them form two long runs with the distance of their nearest
+point, and one that falls there is kept with probability exp(-rate * (its distance - that)), else all is drawn
 anew: rejection from an envelope, so the law is exactly the stated one.
 """
 

@@ -116,9 +116,9 @@ class ReportNoisyMax(Selection):
         nodes, weights = np.polynomial.legendre.leggauss(len(steps) // 2 + 1)
         chances = np.zeros(len(steps))
         for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-            each = below + node * at
+            at_most = below + node * at
             for i in range(len(steps)):
-                others = np.prod(np.delete(each, i, axis=0), axis=0)
+                others = np.prod(np.delete(at_most, i, axis=0), axis=0)
                 chances[i] += weight * float((at[i] * others).sum())
         return chances
 

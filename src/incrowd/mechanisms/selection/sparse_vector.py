@@ -2,23 +2,26 @@
 
 Theorem (Dwork, Naor, Reingold, Rothblum, Vadhan 2009; this form Lyu, Su, Li 2017, Algorithm 7). Every
 question is a whole number of steps that moves by at most s between neighbours; questions may depend on
-earlier answers. Draw R once, discrete Laplace of scale s / e1. Answer question i with "above" when q_i +
-V_i >= threshold + R, V_i fresh discrete Laplace of scale 2 c s / e2 (c s / e2 when monotone), and stop
-after c of them. The whole transcript is (e1 + e2)-differentially private, however many questions fall
-below. A fresh noisy value of scale c s / e3 for each hit adds e3.
+earlier answers. Draw R once, discrete Laplace of scale s / e1. Answer question i with "above" when
+q_i + V_i >= threshold + R, where V_i is fresh discrete Laplace noise of scale 2 c s / e2
+(c s / e2 when monotone). Stop after c answers "above". The whole transcript is (e1 + e2)-differentially
+private, however many questions fall below. A fresh noisy value of scale c s / e3 for each hit adds e3.
 
-Proof. For given R the answers are independent, so a transcript has probability: sum over r of P(R = r)
-times the product over "below" of P(q_i + V < T + r) times the product over "above" of P(q_i + V >= T + r).
-For the neighbour replace r by r + s, which costs e^e1. Then "below" has not become less likely, as q_i
-moved by at most s; and "above" needs V to be larger by at most 2 s, which costs e^(e2 / c) each time, at
-most c times. If all questions rise (monotone), shifting r by s needs only s more of V; if all fall, do not
-shift r: "below" has not become less likely and "above" needs at most s more. Everything is a whole number,
-so ties are exact and harmless.
+Proof. For given R the answers are independent, so a transcript has the probability
 
-What breaks it (Lyu, Su, Li list published variants; the tests hold each): no noise on the questions, noise
-that does not grow with c, no stop after c hits, releasing the very q_i + V_i that was compared.
+    sum over r of P(R = r) (product over "below" of P(q_i + V < T + r))
+                           (product over "above" of P(q_i + V >= T + r)).
 
-Accuracy: the budget is split e1 : e2 = 1 : (2 c)^(2/3), or c^(2/3) when monotone, which minimises the
+For the neighbour replace r by r + s, which costs e^e1. Then "below" has not become less likely, as q_i moved
+by at most s; and "above" needs V to be larger by at most 2 s, which costs e^(e2 / c) each time, at most c
+times. Monotone questions: if all rise, shifting r by s needs only s more of V; if all fall, do not shift r,
+and then "below" has not become less likely and "above" needs at most s more. Everything is a whole number, so
+ties are exact and harmless.
+
+What breaks it (Lyu, Su, Li list published variants; the tests hold each of them): no noise on the questions,
+noise that does not grow with c, no stop after c hits, releasing the very q_i + V_i that was compared.
+
+Accuracy: the budget is split e1 : e2 = 1 : (2 c)^(2/3), or 1 : c^(2/3) when monotone, which minimises the
 variance of q_i + V_i - R (same paper, section 4.2).
 """
 
@@ -162,8 +165,8 @@ class SparseVector(Mechanism):
         """How far from the threshold all of so many questions must lie to be answered rightly."""
         failure = (1 - confidence_level(confidence)) / 2
         once = Laplace(scale=self.threshold_scale).halfwidth(1 - failure)
-        each = Laplace(scale=self.question_scale).halfwidth(1 - failure, whole(questions, "questions"))
-        return self.lattice.length(int(once + each) + (0 if self.lattice.integers else 2))
+        questioned = Laplace(scale=self.question_scale).halfwidth(1 - failure, whole(questions, "questions"))
+        return self.lattice.length(int(once + questioned) + (0 if self.lattice.integers else 2))
 
     def probability(self, questions: Any, answers: Iterable[bool]) -> float:
         """The exact probability of a sequence of answers without values, summed over the noisy threshold."""

@@ -1,15 +1,16 @@
 """A quantile without an upper bound: double the interval until it holds enough of the data, then look inside.
 
 Theorem (after Durfee 2023). Stage one asks a sparse vector, for i = 0, 1, 2, ..., whether the share of
-records below low + unit 2^i reaches c, a share above q: question b * (records below) - a * n with c = a /
-b, which one more record moves by b - a or by -a, and a replaced one by b at most. The first hit ends it, at
-e1 in all, however many doublings it took (after `doublings` of them the last one is taken, which needs no
-answer). Stage two is `Quantile` on [low, low + unit 2^i] at e2; its interval is an earlier answer, so the
-guarantees add.
+records below low + unit 2^i reaches c = a / b, a share above q. The question is b * (records below) - a * n,
+which one more record moves by b - a or by -a, and a replaced one by b at most. The first hit ends the search,
+which costs e1 in all, however many doublings it took. After `doublings` of them the last interval is taken,
+which needs no answer. Stage two is `Quantile` on [low, low + unit 2^i] at e2. Its interval is an earlier
+answer, so the guarantees add.
 
-Conditions: low and unit do not depend on the data. Values below low are clamped to it. Accuracy: the bound
-found is at most twice too wide, up to the sparse vector's error in ranks, and a quantile's error grows only
-with the logarithm of the interval's length.
+Conditions: low and unit do not depend on the data. Values below low are clamped to it.
+
+Accuracy: the interval is at most twice too wide, up to the sparse vector's error in ranks, and the error of a
+quantile grows only with the logarithm of the interval's length.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ class UnboundedQuantile(Mechanism):
         """The quantile of a list of numbers, one per unit."""
         questions = self.questions(value)  # a column that holds no numbers is refused here
         answers = self.search.release(questions, source)
-        found = len(answers) - 1 if answers[-1] else self.doublings
-        return self.within(found).release(value, source)
+        doublings = len(answers) - 1 if answers[-1] else self.doublings
+        return self.within(doublings).release(value, source)
 
     def halfwidth(self, confidence: Number) -> float:
         """How many ranks the released value may be off, with this confidence.

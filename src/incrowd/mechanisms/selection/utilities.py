@@ -87,6 +87,6 @@ class Selection(Mechanism):
 
 def gaps_below_best(utilities: NDArray[Any]) -> list[Fraction]:
     """How far each utility lies below the best, exactly."""
-    exact = [Fraction(one) for one in utilities.tolist()]
+    exact = [Fraction(utility) for utility in utilities.tolist()]
     best = max(exact)
-    return [best - one for one in exact]
+    return [best - utility for utility in exact]
