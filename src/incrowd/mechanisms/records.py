@@ -2,14 +2,14 @@
 
 Two rules keep what one person wrote from deciding more than her own number:
 
-- *No record makes a release raise.* What is missing (None, NaN) is left out where records come and go, and
-  counts as 0 where their number is public; what is too large is clamped by whoever reads it.
-- *No record decides how another is read.* NumPy finds one type for a whole list, so that one float among
-  large integers would round them all, and one text turn numbers into text. Here the type of an array is
-  taken as it is, since the program chose it, and the items of a list are read one by one.
+- *No record makes a release raise.* A missing value (None, NaN) is left out where records come and go, and
+  counts as 0 where their number is public. A value that is too large is clamped by the mechanism.
+- *No record decides how another is read.* NumPy chooses one type for a whole list. One float among large
+  integers would then round them all, and one text would turn numbers into text. So the items of a list are
+  read one by one. The type of an array is taken as it is, since the program chose it.
 
-What is refused is the program's mistake and not a record's value: text, dates or lists where numbers are
-due, or a table of another shape.
+Only mistakes of the program are refused: text, dates or lists where numbers are due, or a table of another
+shape.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""Records as keys: which are one key, and how it is spelled, each decided by the record alone.
+"""Records as keys: which records are the same key, and how the key is written, decided by each record alone.
 
-Python finds 1, 1.0 and True equal, and so 0.0 and -0.0, or a text and NumPy's. Were equal keys counted
-under the spelling that came first, one record would choose how the key of others is shown; were they counted
-apart, a dictionary would keep one of the counts and lose the others. So every key has one spelling that
-follows from its value: a number is an int if it is whole and fits into 64 bits, else a float if it is exactly
-one (else an int, a decimal or a fraction), text and bytes are plain, tuples and frozensets hold such keys.
-NaN is one key.
+Python finds 1, 1.0 and True equal, also 0.0 and -0.0, and a text and NumPy's text. Two simple rules would
+both fail. If equal keys were written as the first of them was, one record would choose how the key of others
+is shown. If they were counted apart, a dictionary would keep one of the counts and lose the others. So every
+key has one spelling that follows from its value:
 
-What is of another type (a date, a class of the program) is told apart by type and `repr`, which must say all
-that there is to the object.
+- a number is an int if it is whole and fits into 64 bits, else a float if it is exactly one, else an int, a
+  decimal or a fraction; NaN is one key;
+- text and bytes are plain;
+- tuples and frozensets hold such keys.
+
+Objects of other types (a date, a class of the program) are told apart by type and `repr`, which must say all
+that there is to say about the object.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Choosing an index with weights exp(rate * utility), exactly, without ever adding up rounded exponentials.
 
 With x_i = rate (best - u_i) >= 0 the weights are w_i = exp(-x_i). Integers W_i, certified to be above w_i 2^k
-and hardly so, are added up exactly, and an index is proposed with probability W_i / sum(W); it is kept with
-probability w_i 2^k / W_i, which is 1 but for roundings, else another is proposed. What is kept has weights
-w_i exactly, and an undecided comparison needs one exponential in exact arithmetic, never the sum of all.
+by very little, are added up exactly. An index is proposed with probability W_i / sum(W). It is kept with
+probability w_i 2^k / W_i, which is 1 but for rounding; otherwise another is proposed. So index i is chosen
+with weight w_i exactly. A comparison that floats cannot decide needs one exponential in exact arithmetic,
+never the sum of all.
 """
 
 from __future__ import annotations

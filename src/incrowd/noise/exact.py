@@ -1,5 +1,4 @@
-"""Exact decisions in integers: bounds on exp(-x) with directed rounding, and a uniform number in (0, 1)
-whose bits are drawn as they are needed.
+"""Exact decisions in integers: bounds on exp(-x), and a uniform number whose bits are drawn as needed.
 
 This is the slow path under every sampler. No float enters here: what is returned as a bound is a bound.
 """

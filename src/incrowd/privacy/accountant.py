@@ -1,10 +1,10 @@
 """What a fixed plan costs: the least of every bound that is proven for it.
 
-The bounds: the sum of pure epsilons; the moments (`renyi`), which alone know zCDP events; and, where every
-event has a pair, the exact curve: in closed form for Gaussians alone, by enumeration for few values, else on
-the contour. What tells the pair apart for sure is kept out of the curve: with mass m of it, delta(epsilon)
-is m + (1 - m) times that of the rest. Plans with Poisson sampling are taken in both directions, the worse
-counts.
+There are three bounds: the sum of pure epsilons; the moments (`renyi`), the only bound that knows zCDP
+events; and, where every event has a pair, the exact curve. The curve has a closed form for Gaussians alone,
+is enumerated for few values, and is computed on the contour otherwise. Outcomes that tell the pair apart for
+sure are kept out of the curve: if they have mass m, delta(epsilon) is m + (1 - m) times that of the rest.
+Plans with Poisson sampling are taken in both directions, and the worse one counts.
 """
 
 from __future__ import annotations

@@ -46,8 +46,11 @@ THRESHOLD_SHARE = Fraction(1, 4)
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a filter may spend: `main` units of its kind's currency or else `epsilon` units of pure epsilon,
-    and `delta` units beside either."""
+    """What a filter may spend, in units.
+
+    `main` units of its kind's currency or else `epsilon` units of pure epsilon, and `delta` units beside
+    either.
+    """
 
     kind: Kind
     main: int

@@ -9,11 +9,11 @@ Two facts that the mechanisms rest on:
   steps apart, and two vectors of d reals at most D apart in L1 are at most ceil(D / g) + d - 1 steps
   apart: the sum of the d whole differences lies strictly below D / g + d. In L2 they are at most
   D / g + sqrt(d) steps apart (triangle inequality).
-- *Saturation.* Values are clamped to [-LIMIT, LIMIT] steps, LIMIT = 2^61, which moves no two further apart:
-  refusing them would tell that a value is large. NaN counts as 0. Sums with noise are clamped likewise. Noise
-  arrives as int64, clamped at CLAMP = 2^62 by its sampler. As |value| + LIMIT <= CLAMP, a sum with clamped
-  noise and a sum with the true noise are clamped to the same end, so the output is a function of value + true
-  noise: post-processing, free.
+- *Saturation.* Values are clamped to [-LIMIT, LIMIT] steps, LIMIT = 2^61, which moves no two further apart.
+  (Refusing them would tell that a value is large.) NaN counts as 0. Sums with noise are clamped likewise.
+  Noise arrives as int64, clamped at CLAMP = 2^62 by its sampler. As |value| + LIMIT <= CLAMP, a sum with
+  clamped noise and a sum with the true noise are clamped to the same end. So the output is a function of
+  value + true noise: post-processing, free.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Theorem (Dwork, McSherry, Nissim, Smith 2006; on the integers Ghosh, Roughgarden, Sundararajan 2009). Let f
 return whole numbers and move by at most s in L1 between neighbours. f + Z, with independent P(Z = z)
-proportional to exp(-|z| / b) in every coordinate, is (s / b)-differentially private: the ratio of two mass
-functions is exp((|y - f'| - |y - f|) / b) coordinate by coordinate, and the exponents sum to at most s / b
-by the triangle inequality. Tight when s is attained in one coordinate.
+proportional to exp(-|z| / b) in every coordinate, is (s / b)-differentially private. Proof: the ratio of two
+mass functions is exp((|y - f'| - |y - f|) / b) coordinate by coordinate, and the exponents sum to at most
+s / b by the triangle inequality. It is tight when s is attained in one coordinate.
 
 Conditions: the sensitivity is that of the whole vector, in L1; the noise has exactly this law
 (`incrowd.noise` sees to it); reals are floored onto a grid first, which moves them by up to one step each,

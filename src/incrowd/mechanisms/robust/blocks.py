@@ -2,8 +2,8 @@
 
 Whatever a block does, it gives one number: what it returned, or a default when it raised, was killed, ran out
 of time or memory, or returned something that is no number. A process serves one block and dies: a function
-that keeps something between calls could otherwise carry one person's data into another's block. Knows nothing
-of privacy. It bounds accidents; it is no prison for hostile code.
+that keeps something between calls could otherwise carry one person's data into another's block. This module
+knows nothing of privacy. It guards against accidents, not against hostile code.
 """
 
 from __future__ import annotations

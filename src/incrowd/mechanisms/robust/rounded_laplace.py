@@ -1,11 +1,11 @@
 """Laplace noise of data-dependent width, rounded to a grid, exactly.
 
-The sibling of `mechanisms.robust.student` for smooth sensitivity with a delta: the real number
-centre + width * Z, Z Laplace, is never formed. |Z| is exponential, drawn by comparing uniform numbers alone
-(von Neumann 1951): the length of the falling run that starts at U = u is odd with probability
-1 - u + u^2/2! - ... = e^-u; an odd run gives |Z| = (even runs before it) + U, as an even one, of probability
+The sibling of `mechanisms.robust.student` for smooth sensitivity with a delta. The real number
+centre + width * Z, Z Laplace, is never formed. |Z| is exponential and drawn by comparing uniform numbers
+alone (von Neumann 1951). The falling run that starts at U = u has an odd length with probability
+1 - u + u^2/2! - ... = e^-u. An odd run gives |Z| = (even runs before it) + U; an even run, of probability
 1/e, adds 1 and starts anew. Numbers are known to as many bits as it takes to compare them and to tell to
-which grid point the sum rounds, so the rounded number has exactly the law of the rounded real.
+which grid point the sum rounds. So the rounded number has exactly the law of the rounded real.
 """
 
 from __future__ import annotations

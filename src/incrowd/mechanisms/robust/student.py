@@ -1,11 +1,11 @@
 """Student noise of data-dependent width, rounded to a grid, exactly.
 
-Heavy tails hide their own width, which smooth sensitivity needs; but a width that depends on the data rules
-out noise tables and floats. So the real number centre + width * Z is never formed: Z = X / Y for a uniform
-point (X, Y) of the quarter disc is Cauchy (up to a sign), Student noise follows from it by rejection with a
-rational probability, and X, Y are known to as many bits as it takes to tell to which grid point the sum
-rounds. All decisions are made with integer bounds on both sides, so the rounded number has exactly the law
-of the rounded real.
+Heavy tails hide their own width, which smooth sensitivity needs. But a width that depends on the data rules
+out noise tables and floats. So the real number centre + width * Z is never formed. Z = X / Y for a uniform
+point (X, Y) of the quarter disc is Cauchy (up to a sign). Student noise follows from it by rejection with a
+rational probability. X and Y are known to as many bits as it takes to tell to which grid point the sum
+rounds. All decisions are made with integer bounds on both sides, so the rounded number has exactly the law of
+the rounded real.
 
 Rejection. Student's density with v degrees of freedom over Cauchy's is proportional to
 (1 + z^2) / (1 + z^2 / v)^((v + 1) / 2), which is largest at z = 1 whatever v (its logarithm has slope

@@ -11,11 +11,15 @@ median is `Quantile` under that relation: epsilon-bounded-range. The mean is a s
 grid steps that moves by at most (high - low), with discrete Laplace noise of scale (high - low) / epsilon,
 divided by k. A mixture over the blocks keeps either guarantee, as the bound is the same for all of them.
 
-Conditions. The function sees nothing of the data but its block (it does not close over the data). A block
-answers by its own records alone: it has a fresh process, and its time is the processor's, which other blocks
-do not use up; `patience`, by the clock, is for blocks that wait, and should be generous. workers * megabytes
-must fit into the machine. low, high, default and the number of blocks do not depend on the data. How long the
-whole release takes does depend on them: do not show it to those who may not see the data.
+Conditions.
+
+- The function sees nothing of the data but its block (it does not close over the data).
+- A block answers by its own records alone. It has a fresh process, and its time is the processor's, which
+  other blocks do not use up. `patience`, by the clock, is for blocks that wait, and should be generous.
+- workers * megabytes must fit into the machine.
+- low, high, default and the number of blocks do not depend on the data.
+
+How long the whole release takes does depend on the data: do not show it to those who may not see the data.
 
 Accuracy. For the median: when more than k/2 + h of the answers lie within r of the truth, so does the
 release, with the confidence for which h is `halfwidth`. For the mean: the noise is within `halfwidth` of
@@ -56,10 +60,10 @@ class SubsampleAndAggregate(Mechanism):
     """Releases about what `function` gives on a random sample of the data.
 
     The `function` takes a block (of the kind that is released: a list, an array, a data frame) and returns
-    a number between `low` and `high`; what lies outside is clamped. A block that raises, is empty and does
-    not like it, uses more than `seconds` of the processor, `patience` seconds by the clock or `megabytes`
-    of memory, or returns no number, counts as `default` (the middle of the interval unless given). Nothing
-    that happens in a block is ever shown, so try the function on made-up data first.
+    a number between `low` and `high`; numbers outside are clamped. A block counts as `default` (the middle of
+    the interval unless given) when the function raises, returns no number, or uses more than `seconds` of the
+    processor, `patience` seconds by the clock or `megabytes` of memory. Blocks may be empty. Nothing that
+    happens in a block is ever shown, so try the function on made-up data first.
 
     Blocks run in `workers` processes at a time. With start="fork" the function may be any callable; with
     start="spawn" it must be importable, and the process starts from nothing.

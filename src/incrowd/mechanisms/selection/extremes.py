@@ -1,20 +1,21 @@
 """Minimum and maximum, and what to ask instead.
 
-There is no good private maximum. One person can set it, and a guarantee says that one person hardly
-matters: any epsilon-private answer that follows the largest value when it is there keeps a probability of
-at least e^(-epsilon) of being just as large when it is not, so nothing can be close to every true maximum.
-What can be had is the value that only a few records exceed. `Maximum` releases that: the point with
-`beyond` records above it, found by the exponential mechanism over ranks. By default `beyond` is as small as
-keeps the answer within the data with 95% confidence, 2 ln(20 * points) / epsilon; fewer lets the noise
-wander towards the upper bound.
+There is no good private maximum. One person can set it, and a guarantee says that one person hardly matters.
+An epsilon-private answer that follows the largest value when it is there keeps a probability of at least
+e^(-epsilon) of being just as large when it is not. So no answer can be close to every true maximum.
 
-Theorem. With the target rank max(0, n - beyond) for the maximum or min(n, beyond) for the minimum, adding a
-record raises both a rank and the target by 0 or 1, so their difference moves by at most 1; replacing one
-keeps the target and moves ranks by at most 1. D = 1 in the exponential mechanism: rate epsilon / 2,
+What can be had is the value that only a few records exceed. `Maximum` releases that: the point with `beyond`
+records above it, found by the exponential mechanism over ranks. The default of `beyond` is the least number
+that keeps the answer within the data with 95% confidence, 2 ln(20 * points) / epsilon. With fewer, the noise
+wanders towards the upper bound.
+
+Theorem. The target rank is max(0, n - beyond) for the maximum and min(n, beyond) for the minimum. Adding a
+record raises both a rank and the target by 0 or 1, so their difference moves by at most 1. Replacing one
+keeps the target and moves ranks by at most 1. So D = 1 in the exponential mechanism: rate epsilon / 2,
 epsilon-bounded-range.
 
-Advice: to know how far values go, ask for a high quantile (0.99), or for the least power of two that all
-but a few stay below; to clamp a sum, choose the bound that loses little, not one that loses nothing.
+Advice: to know how far values go, ask for a high quantile (0.99), or for the least power of two that all but
+a few stay below. To clamp a sum, choose the bound that loses little, not one that loses nothing.
 """
 
 from __future__ import annotations

@@ -1,15 +1,18 @@
 """Choosing a point of a bounded lattice by its rank among the data, exactly.
 
-The candidates are all lattice points t from low to high, and the utility of one is minus its distance in
-rank from a target: with B records below t and U at or below t, distance = max(0, B - target, target - U). A
-value that many records share covers many ranks, so ties are no special case, and neither is empty data
+The candidates are all lattice points t from low to high. The utility of a point is minus its distance in rank
+from a target: with B records below t and U at or below t,
+
+    distance = max(0, B - target, target - U).
+
+A value that many records share covers many ranks, so ties are no special case, and neither is empty data
 (target 0, all distances 0). The exponential mechanism gives a point the weight exp(-rate * distance).
 
-Points between two neighbouring values share a distance, so a *run* of them is drawn with weight
+Points between two neighbouring values share a distance. So a *run* of them is drawn with weight
 length * exp(-rate * distance), then a point of the run uniformly. Only the records whose ranks lie near the
-target are looked at; the points below and above them form two long runs with the distance of their nearest
-point, and one that falls there is kept with probability exp(-rate * (its distance - that)), else all is drawn
-anew: rejection from an envelope, so the law is exactly the stated one.
+target are looked at. The points below and above them form two long runs with the distance of their nearest
+point. A point that falls there is kept with probability exp(-rate * (its distance - that)), else all is drawn
+anew. That is rejection from an envelope, so the law is exactly the stated one.
 """
 
 from __future__ import annotations
