@@ -2,9 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready
+# What is installed so far: the package alone, which is all that the demo needs; then everything for development.
+CORE := $(VENV)/.core
+DEV := $(VENV)/.dev
+# Modules are compiled when they are first imported: most never are.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-.PHONY: demo test check bench bench-peers clean help
+.PHONY: help demo test check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
@@ -13,35 +17,40 @@ help:
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
 	@echo "make bench-peers   the bench against peers, each installed under .peers/ the first time"
 
-$(READY): pyproject.toml constraints.txt
+$(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Incrowd needs Python 3.11 or newer: run make PYTHON=python3.12, say."; exit 2; }
 	@echo "Setting up $(VENV) (once)..."
 	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null \
 	  || { rm -rf $(VENV); $(PYTHON) -m pip install --quiet --user virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV); }
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(INSTALL) -e .
 	@touch $@
 
-demo: $(READY)
+$(DEV): $(CORE)
+	@echo "Adding the engines and the tools of development to $(VENV) (once)..."
+	@$(INSTALL) -e '.[dev]'
+	@touch $@
+
+demo: $(CORE)
 	@$(BIN)/incrowd demo
 
-test: $(READY)
+test: $(DEV)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-check: $(READY)
+check: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest --doctest-modules -p no:cacheprovider src
 
-bench: $(READY)
+bench: $(DEV)
 	@for file in $(filter-out bench/peers.py,$(wildcard bench/*.py)); do $(BIN)/python $$file || exit 1; done
 
-bench-peers: $(READY)
+bench-peers: $(DEV)
 	$(BIN)/python bench/peers.py
 
-audit: $(READY)
+audit: $(DEV)
 	@$(BIN)/python -m incrowd.adversary.audit
 	@INCROWD_HOSTILE=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/hostile
 
