@@ -5,9 +5,8 @@ enough exact noise that nobody in the data can be singled out, says how sure eac
 durable account of the cost.
 """
 
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from incrowd.curator import Answer, Curator
 from incrowd.errors import (
     BackendError,
     BudgetExceeded,
@@ -19,8 +18,11 @@ from incrowd.errors import (
     QueryError,
     Refused,
 )
+from incrowd.lazy import lazy_names
 
-__version__ = version("incrowd")
+if TYPE_CHECKING:
+    from incrowd.curator import Answer, Curator
+    from incrowd.version import __version__
 
 __all__ = [
     "Answer",
@@ -36,3 +38,22 @@ __all__ = [
     "Refused",
     "__version__",
 ]
+
+if not TYPE_CHECKING:  # a checker must see a name that does not exist as an error
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {"Answer": "incrowd.curator", "Curator": "incrowd.curator", "__version__": "incrowd.version"},
+        rooms=[
+            "adversary",
+            "backends",
+            "catalog",
+            "cli",
+            "curator",
+            "data",
+            "explain",
+            "mechanisms",
+            "noise",
+            "privacy",
+            "query",
+        ],
+    )

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from incrowd.catalog import column_type
-from incrowd.catalog.reading import scalar
 from incrowd.errors import InvalidInput
 
 Schema = Mapping[str, Mapping[str, str]]
@@ -87,6 +85,8 @@ def read_pair(text: str) -> tuple[Any, Any]:
     >>> read_pair("0:120"), read_pair("2020-01-01:2024-12-31")[0].year
     ((0, 120), 2020)
     """
+    from incrowd.catalog.reading import scalar
+
     low, sign, high = text.partition("..") if ".." in text else text.partition(":")
     try:
         ends = tuple(scalar(each.strip(), plain=True) for each in (low, high))
@@ -101,6 +101,8 @@ def read_pair(text: str) -> tuple[Any, Any]:
 
 def type_of(key: str, schema: Schema) -> str | None:
     """The catalog's type of table.column."""
+    from incrowd.catalog import column_type
+
     table, _, column = key.partition(".")
     return column_type(schema[table][column])
 
@@ -111,6 +113,8 @@ def read_values(text: str, kind: str | None = "text") -> list[Any]:
     >>> read_values("1, 2"), read_values("1, 2", "integer")
     (['1', '2'], [1, 2])
     """
+    from incrowd.catalog.reading import scalar
+
     values = [each.strip() for each in text.split(",")]
     if not all(values):
         raise InvalidInput(f"{text!r} holds an empty value; write the values with one comma between them.")

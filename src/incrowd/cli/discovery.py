@@ -9,11 +9,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
-
-from incrowd.backends import describe
 from incrowd.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import duckdb
 
 _LOOKED_AT = 20_000
 """Rows that are looked at to tell ids from numbers."""
@@ -40,6 +41,8 @@ def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
     if any("://" in each for each in files):
         if len(files) > 1:
             raise InvalidInput("Give one database alone: the tables of a catalog are on one engine.")
+        from incrowd.backends import describe
+
         (url,) = files
         return [TableFile(name, columns, "main", {"url": url}) for name, columns in describe(url).items()]
     for file in map(Path, files):
@@ -96,6 +99,8 @@ def _padded(engine: duckdb.DuckDBPyConnection, path: str, types: dict[str, str])
 
 def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
     """Table -> column -> type."""
+    import duckdb
+
     path = _text(str(file))
     try:
         with duckdb.connect(":memory:") as engine:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
-from rich.syntax import Syntax
 from rich.text import Text
 
 from incrowd.cli import asking, options, screen
@@ -80,6 +79,8 @@ def demo(json: options.Json = False) -> None:
 def _page(number: int, step: Step) -> RenderableType:
     parts: list[RenderableType] = [Text(f"\n{number}. {step.title}", style="bold cyan")]
     if step.sql:
+        from rich.syntax import Syntax
+
         highlighted = Syntax("", "sql", theme="ansi_dark", background_color="default").highlight(step.sql)
         highlighted.rstrip()
         parts.append(Padding(highlighted, INDENT, expand=False))

@@ -57,6 +57,7 @@ def gaussian_tail(scale: float) -> Tail:
     A discrete Gaussian exceeds the continuous one by less than a step of its own grid (Canonne, Kamath,
     Steinke 2020, Proposition 25), and rounding adds half of one.
     """
+    from scipy.special import log_ndtr
 
     def tail(k: NDArray[np.int64]) -> NDArray[np.float64]:
         from scipy.special import log_ndtr

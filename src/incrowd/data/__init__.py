@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["adult", "adult_path"]
 
@@ -30,4 +31,6 @@ def adult() -> pa.Table:
     >>> adult().num_rows
     48842
     """
+    import pyarrow.parquet as pq
+
     return pq.read_table(adult_path())

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from scipy.special import betainccinv, betaincinv
-
 from incrowd.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -49,12 +47,16 @@ class Rate:
     @property
     def low(self) -> float:
         """The lower end."""
+        from scipy.special import betaincinv
+
         tail = (1 - self.confidence) / 2
         return float(betaincinv(self.hits, self.trials - self.hits + 1, tail)) if self.hits else 0.0
 
     @property
     def high(self) -> float:
         """The upper end."""
+        from scipy.special import betainccinv
+
         tail = (1 - self.confidence) / 2
         if self.hits == self.trials:
             return 1.0

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainccinv, betaincinv
 
 Floats = NDArray[np.float64]
 OUTWARDS = 1e-9
@@ -25,6 +24,8 @@ def at_least(hits: Any, trials: int, error: float) -> Floats:
     >>> at_least([0, 5, 10], 10, 0.05).round(4).tolist()
     [0.0, 0.2224, 0.7411]
     """
+    from scipy.special import betaincinv
+
     seen = np.asarray(hits, dtype=np.float64)
     found = betaincinv(np.maximum(seen, 1), trials - np.maximum(seen, 1) + 1, error)
     return np.asarray(np.where(seen > 0, found * (1 - OUTWARDS), 0.0), dtype=np.float64)
@@ -36,6 +37,8 @@ def at_most(hits: Any, trials: int, error: float) -> Floats:
     >>> at_most([0, 5, 10], 10, 0.05).round(4).tolist()
     [0.2589, 0.7776, 1.0]
     """
+    from scipy.special import betainccinv
+
     seen = np.asarray(hits, dtype=np.float64)
     fewer = np.minimum(seen, trials - 1)
     found = betainccinv(fewer + 1, trials - fewer, error)

@@ -22,7 +22,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from incrowd.adversary.audit.binomial import at_least, at_most
 from incrowd.adversary.audit.outputs import Failure
@@ -144,6 +143,8 @@ def least_epsilon(p: Floats, q: Floats, delta: float = 0.0) -> float:
         return 0.0
     if hockey_stick(p, q, 700.0) > delta:
         return math.inf
+    from scipy.optimize import brentq
+
     return float(brentq(lambda e: hockey_stick(p, q, e) - delta, 0.0, 700.0, xtol=1e-12))
 
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import duckdb
-import pyarrow as pa
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from incrowd.adversary.attacks.outcome import Report
-from incrowd.adversary.commands import auditing, pictures, roster
-from incrowd.adversary.commands import render as pages
+from incrowd.adversary.commands import auditing, pictures
 from incrowd.cli import options, screen
-from incrowd.cli.discovery import read_tables
 from incrowd.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from incrowd.adversary.attacks.outcome import Report
 
 BROKEN = 1
 Picture = Annotated[
@@ -63,6 +63,9 @@ def attack(
     json: options.Json = False,
 ) -> None:
     """Attack releases of a table: what falls, and what a guarantee holds."""
+    from incrowd.adversary.commands import render as pages
+    from incrowd.adversary.commands import roster
+
     if name is None:
         if json:
             screen.emit_json({"attacks": [{"name": e.name, "about": e.about} for e in roster.ATTACKS]})
@@ -104,6 +107,10 @@ def attack(
 
 def _read(file: Path) -> pa.Table:
     """A whole table from a file."""
+    import duckdb
+
+    from incrowd.cli.discovery import read_tables
+
     found = read_tables([str(file)], Path.cwd())
     kind = next(iter(found[0].source))
     if len(found) > 1 or kind not in ("csv", "parquet"):
@@ -223,6 +230,8 @@ def audit(
     json: options.Json = False,
 ) -> None:
     """Prove from outputs alone that code breaks the epsilon it claims; without a target, audit Incrowd."""
+    from incrowd.adversary.commands import render as pages
+
     targets = [each for each in (command, url, mechanism) if each is not None]
     if len(targets) > 1:
         raise InvalidInput("Audit one thing at a time: --command, --url or --mechanism.")
