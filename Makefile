@@ -7,11 +7,14 @@ CORE := $(VENV)/.core
 DEV := $(VENV)/.dev
 # Modules are compiled when they are first imported: most never are.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# Two workers. One of them runs all that needs Spark, which it starts once; see tests/conftest.py.
+SHARED := -n 2 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help demo test check bench bench-peers audit clean
+.PHONY: help demo test sweep check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
+	@echo "make sweep   the same with every example of every property; hours"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
@@ -35,7 +38,10 @@ demo: $(CORE)
 	@$(BIN)/incrowd demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest $(SHARED)
+
+sweep: $(DEV)
+	INCROWD_SWEEP=1 $(BIN)/python -m pytest $(SHARED)
 
 check: $(DEV)
 	$(BIN)/ruff check
@@ -52,7 +58,7 @@ bench-peers: $(DEV)
 
 audit: $(DEV)
 	@$(BIN)/python -m incrowd.adversary.audit
-	@INCROWD_HOSTILE=full $(BIN)/python -m pytest -n 2 --dist worksteal tests/hostile
+	@INCROWD_HOSTILE=full $(BIN)/python -m pytest $(SHARED) tests/hostile
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,6 +16,17 @@ settings.register_profile("deciding", deadline=None, derandomize=True)
 settings.load_profile("deciding" if os.environ.get("CI") else "exploring")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all that needs Spark, first, and each other file be one worker's.
+
+    Starting Spark takes a worker longer than most files; what a file's tests share is made once.
+    """
+    for item in items:
+        group = "spark" if "spark" in item.nodeid else item.nodeid.partition("::")[0]
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: ("spark" not in item.nodeid, "hostile" not in item.nodeid))
+
+
 def pytest_configure() -> None:
     # In the process that workers come from: its end is the end of the servers that any of them started.
     servers.open_room()

@@ -28,9 +28,10 @@ from tests.backends.houses import (
     without_each_unit,
 )
 from tests.backends.test_integrity import SETTINGS
+from tests.sweep import sized
 
 ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
-QUICK = {"duckdb": 60, "postgres": 40, "spark": 4}
+QUICK = {"duckdb": sized(30, 300), "postgres": sized(15, 100), "spark": sized(2, 10)}
 """How many questions each engine is asked. Spark Connect runs the statements of Spark."""
 
 

@@ -18,9 +18,10 @@ import pytest
 from incrowd.catalog import Catalog, check
 from incrowd.curator.ledger import Ledger
 from incrowd.privacy import pure
+from tests.sweep import sized
 
-PROCESSES = int(os.environ.get("INCROWD_LEDGER_PROCESSES", "8"))
-ASKS = int(os.environ.get("INCROWD_LEDGER_ASKS", "60"))
+PROCESSES = int(os.environ.get("INCROWD_LEDGER_PROCESSES", sized(5, 8)))
+ASKS = int(os.environ.get("INCROWD_LEDGER_ASKS", sized(30, 60)))
 
 
 @pytest.fixture(params=["file", "server"])
