@@ -66,7 +66,7 @@ def test_every_name_survives_writing(table: str, column: str) -> None:
     assert parse(dump(catalog)) == catalog
 
 
-BOUNDS = {
+BOUNDS: dict[str, st.SearchStrategy[Any]] = {
     "integer": st.integers(-(2**63), 2**63 - 1),
     "float": st.floats(-1e300, 1e300),
     "decimal": st.decimals(allow_nan=False, allow_infinity=False),

@@ -50,7 +50,7 @@ def test_every_ploy_adds_up_to_the_targets_secret_whatever_the_table(
     ]
     for ploy in ploys:
         counts = ", ".join(f"COUNT(*) FILTER (WHERE {each})" for each in ploy.sets)
-        (answers,) = duckdb.query(f"SELECT {counts} FROM people").fetchall()
+        (answers,) = duckdb.execute(f"SELECT {counts} FROM people").fetchall()
         assert ploy.reveal(answers) == bit
     assert people.num_rows == len(rows) + 1
 

@@ -29,7 +29,7 @@ def test_what_is_known_singles_out_each_target_and_nobody_else_nulls_and_quotes_
     crowd = gather(TABLE, known=("age", "name", "born"), secret="ill = 'yes'", seed=1)
     people = crowd.table
     for person in crowd.targets:
-        found = duckdb.sql(f"SELECT person FROM people WHERE {crowd.where(int(person))}").fetchall()
+        found = duckdb.execute(f"SELECT person FROM people WHERE {crowd.where(int(person))}").fetchall()
         assert found == [(int(person),)]
     assert len(crowd.targets) == people.num_rows == 5
 
@@ -66,7 +66,7 @@ def test_paddings_are_sets_that_the_engine_understands() -> None:
     crowd = gather(people=200, seed=1)
     people = crowd.table
     for padding in islice(crowd.paddings(np.random.default_rng(1)), 30):
-        (size,) = duckdb.sql(f"SELECT COUNT(*) FROM people WHERE {padding}").fetchall()[0]
+        (size,) = duckdb.execute(f"SELECT COUNT(*) FROM people WHERE {padding}").fetchall()[0]
         assert 0 < size <= people.num_rows
 
 
