@@ -21,19 +21,24 @@ from incrowd.errors import (
 from incrowd.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from incrowd.curator import Answer, Curator
+    from incrowd.curator import Answer, Balance, Curator, Grant, Price
+    from incrowd.privacy import Guarantee
     from incrowd.version import __version__
 
 __all__ = [
     "Answer",
     "BackendError",
+    "Balance",
     "BudgetExceeded",
     "CatalogError",
     "Curator",
+    "Grant",
+    "Guarantee",
     "IncrowdError",
     "InvalidInput",
     "LedgerError",
     "NotPermitted",
+    "Price",
     "QueryError",
     "Refused",
     "__version__",
@@ -42,7 +47,15 @@ __all__ = [
 if not TYPE_CHECKING:  # a checker must see a name that does not exist as an error
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {"Answer": "incrowd.curator", "Curator": "incrowd.curator", "__version__": "incrowd.version"},
+        {
+            "Answer": "incrowd.curator",
+            "Balance": "incrowd.curator",
+            "Curator": "incrowd.curator",
+            "Grant": "incrowd.curator",
+            "Guarantee": "incrowd.privacy",
+            "Price": "incrowd.curator",
+            "__version__": "incrowd.version",
+        },
         rooms=[
             "adversary",
             "backends",

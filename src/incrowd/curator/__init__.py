@@ -2,7 +2,10 @@
 
 from incrowd.curator.answer import Answer
 from incrowd.curator.curator import Curator
+from incrowd.curator.grants import Grant, Tree
 from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.pricing import Line, Price
+from incrowd.curator.request import Request
+from incrowd.curator.schedule import Step
 
-__all__ = ["Answer", "Balance", "Curator", "Ledger", "Line", "Price"]
+__all__ = ["Answer", "Balance", "Curator", "Grant", "Ledger", "Line", "Price", "Request", "Step", "Tree"]

@@ -4,9 +4,9 @@ it.
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released
+from incrowd.curator.views import csv_of, html_of, text_of
 from incrowd.errors import InvalidInput
 from incrowd.privacy import Guarantee
 from incrowd.query import Plan
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import polars
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Answer:
     """What the curator answers. Everything in it is private already and may be shared."""
 
@@ -126,48 +127,40 @@ class Answer:
         failure = self._processed(None).failure
         return tuple(dict.fromkeys([*notes, *([failure] if failure else [])]))
 
+    def to_csv(self, path: str | Path | None = None, intervals: float | bool | None = None) -> str | None:
+        """The answer as CSV: written to a path, or returned as text."""
+        text = csv_of(self.to_arrow(intervals))
+        if path is None:
+            return text
+        Path(path).write_text(text, encoding="utf-8", newline="")
+        return None
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The answer for any library that reads Arrow's C stream: polars.DataFrame(answer), say."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, each as a dictionary."""
+        return iter(self.to_arrow().to_pylist())
+
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
 
     def __str__(self) -> str:
-        table = self.to_arrow(True)
-        rows = [[_shown(each) for each in row.values()] for row in table.slice(0, 20).to_pylist()]
-        widths = [max(len(each) for each in column) for column in zip(table.column_names, *rows, strict=True)]
-        numeric = [not pa.types.is_string(kind) for kind in table.schema.types]
+        return text_of(self.to_arrow(True))
 
-        def line(cells: Sequence[str]) -> str:
-            padded = (
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(cells, widths, numeric, strict=True)
-            )
-            return "  ".join(padded).rstrip()
-
-        lines = [line(table.column_names), *(line(row) for row in rows)]
-        if table.num_rows > 20:
-            lines.append(f"... {table.num_rows - 20} more rows")
-        return "\n".join(lines)
+    def __repr__(self) -> str:
+        return "\n".join([str(self), "", f"({self._said_cost})"])
 
     def _repr_html_(self) -> str:
-        table = self.to_arrow(True)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_shown(each))}</td>" for each in row.values()) + "</tr>"
-            for row in table.slice(0, 50).to_pylist()
-        )
-        more = f"<p>{table.num_rows - 50} more rows</p>" if table.num_rows > 50 else ""
-        notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
-        cost = html.escape(f"{'On record, free' if self.recalled else self.price}")
-        shown = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
-        return f"{shown}<p><small>{cost}</small></p>{notes}"
+        return html_of(self.to_arrow(True), [self._said_cost, *self.notes])
+
+    @property
+    def _said_cost(self) -> str:
+        return "on record, free" if self.recalled else str(self.price)
 
     def plot(self, confidence: float | None = None) -> altair.LayerChart | altair.FacetChart:
         """A chart with error bars: numbers by group."""
         from incrowd.curator.plot import chart
 
         return chart(self.to_arrow(confidence or self.confidence))
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)

@@ -243,6 +243,11 @@ class Curator:
         self._backend.close()
         self._ledger.close()
 
+    def __repr__(self) -> str:
+        private = {name: table for name, table in self.catalog.tables.items() if table.private}
+        tables = ", ".join(f"{name} (unit: {table.unit})" for name, table in private.items())
+        return f"<Curator of {tables}; budget: epsilon {self.catalog.budget.epsilon:g}>"
+
     def __enter__(self) -> Curator:
         return self
 

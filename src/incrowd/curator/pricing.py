@@ -11,6 +11,7 @@ shared out by squares, whichever is narrower.
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -100,7 +101,7 @@ class Line:
         return Laplace(self.epsilon, sensitivity=-(-steps // CHAIN) * CHAIN)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Price:
     """What a question would cost and how wrong its answer would be."""
 
@@ -146,6 +147,13 @@ class Price:
         return next(
             (each for each in self.lines if (each.leaf, each.kind, each.target) == (leaf, kind, target)), None
         )
+
+    def __repr__(self) -> str:
+        return f"<Price {self}>"
+
+    def _repr_html_(self) -> str:
+        lines = [str(self), *self.notes, *(f"left: {balance}" for balance in self.remaining)]
+        return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
     def __str__(self) -> str:
         cost = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")

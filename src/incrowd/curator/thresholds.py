@@ -60,8 +60,6 @@ def gaussian_tail(scale: float) -> Tail:
     from scipy.special import log_ndtr
 
     def tail(k: NDArray[np.int64]) -> NDArray[np.float64]:
-        from scipy.special import log_ndtr
-
         return np.exp(log_ndtr(-(k - 1) / scale))
 
     return tail

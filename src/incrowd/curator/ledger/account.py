@@ -45,12 +45,19 @@ class Reservation:
     data_version: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Balance:
     """A cap, what was spent of it (today, for a daily one), and what is left."""
 
     cap: Cap
     spent: Charge
+
+    def __str__(self) -> str:
+        whole = f"epsilon {self.cap.epsilon:g}" + (f", delta {self.cap.delta:g}" if self.cap.delta else "")
+        return f"{self.cap.whose}: {self.left} left of {whole}"
+
+    def __repr__(self) -> str:
+        return f"<Balance {self}>"
 
     @property
     def left(self) -> Remaining:
