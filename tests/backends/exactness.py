@@ -15,6 +15,7 @@ from incrowd.backends import release_statement
 from incrowd.query import Aggregate, Leaf
 from tests.backends.grammar import Asked
 from tests.backends.houses import Numbers, engine_of, furnish, run
+from tests.backends.parsing import tree
 
 TOLERANCE = 1e-5
 
@@ -24,7 +25,7 @@ def check_exactness(asked: Asked, leaf: Leaf, tables: dict[str, pa.Table]) -> No
     engine = engine_of(asked.mode)
     furnish(engine, tables)
     numbers = run(engine, release_statement(leaf))
-    plain = engine._run(asked.plain)
+    plain = engine._run(tree(asked.plain))
     keys = [_comparable(plain.column(f"key{index}")) for index in range(asked.keys)]
     # An aggregate that is asked for twice is one column.
     order = list(dict.fromkeys(asked.aggregates))

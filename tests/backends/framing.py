@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from incrowd import Curator
 from incrowd.errors import CatalogError
+from tests.backends.parsing import tree
 from tests.hostile import values
 from tests.hostile.neighbour import attempt
 
@@ -34,7 +35,7 @@ def opened(frame: Any, **settings: Any) -> Curator:
 
 def held(curator: Curator, column: str = "x") -> list[Any]:
     """What the engine reads in a column, by the rows' ids."""
-    found = curator._backend._run(f'SELECT id, "{column}" AS x FROM t').to_pylist()  # type: ignore[attr-defined]
+    found = curator._backend._run(tree(f'SELECT id, "{column}" AS x FROM t')).to_pylist()  # type: ignore[attr-defined]
     return [each["x"] for each in sorted(found, key=lambda each: int(each["id"]))]
 
 

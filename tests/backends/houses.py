@@ -273,7 +273,7 @@ class Numbers:
 
 def run(engine: Backend, statement: Statement) -> Numbers:
     """A statement's numbers."""
-    result = engine.run(statement.sql)
+    result = engine.run(statement.tree)
     keys = []
     for index in range(statement.keys):
         column = result.column(f"k{index}")

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from incrowd.backends.arrow_columns import copied, plain, readable, type_name
 from incrowd.catalog import column_type
 from tests.backends.framing import ENCODINGS, SETTINGS, beside, column_of, encoded, held, nasty, opened, seen
+from tests.backends.parsing import tree
 from tests.hostile import values
 
 LEFT_OUT = (
@@ -137,7 +138,7 @@ def test_encodings_within_encodings_are_read() -> None:
 def test_codes_for_the_same_value_are_one_value() -> None:
     codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", "a", None]))
     curator = opened(pa.table({"id": codes}))
-    found = curator._backend._run("SELECT COUNT(DISTINCT id) AS n FROM t")  # type: ignore[attr-defined]
+    found = curator._backend._run(tree("SELECT COUNT(DISTINCT id) AS n FROM t"))  # type: ignore[attr-defined]
     assert found.to_pylist() == [{"n": 1}]
 
 

@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import parse_one
 
 from incrowd.backends import DuckDB, release_statement
 from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query import Contribution, bound, parse
+from tests.backends.parsing import tree
 
 COLUMNS = {"user_id": {"type": "integer"}, "age": {"type": "integer"}}
 
@@ -28,7 +30,7 @@ def catalog(source: dict[str, Any], **table: Any) -> Catalog:
 
 
 def rows(engine: DuckDB) -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in engine._run("SELECT * FROM t ORDER BY ALL").to_pylist()]
+    return [tuple(row.values()) for row in engine._run(tree("SELECT * FROM t ORDER BY ALL")).to_pylist()]
 
 
 def test_csv_is_read_record_by_record(tmp_path: Path) -> None:
@@ -70,7 +72,7 @@ def test_a_database_is_read_only_and_its_tables_may_be_called_otherwise(tmp_path
     engine = DuckDB(catalog({"duckdb": str(tmp_path / "d.db")}, table="people"))
     assert rows(engine) == [(1, 2)]
     with pytest.raises(BackendError):
-        engine.run("DELETE FROM t")
+        engine.run(parse_one("DELETE FROM t"))  # type: ignore[arg-type]
     before = engine.version(["t"])
     engine.close()
     with duckdb.connect(str(tmp_path / "d.db")) as local:
@@ -122,21 +124,21 @@ def test_an_error_of_the_engine_says_nothing_of_rows_and_names_no_variable() -> 
     secret = pa.table({"a": [1]})
     for progress in (None, lambda share: None):
         with pytest.raises(BackendError) as failure:
-            engine._run("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t", progress)
+            engine._run(tree("SELECT CAST(CAST(age AS TEXT) || 'x' AS INTEGER) FROM t"), progress)
         told = [failure.value, failure.value.__cause__, failure.value.__context__]
         assert "77" not in str(told) and told[1:] == [None, None]
     with pytest.raises(BackendError):
-        engine._run("SELECT * FROM secret")
+        engine._run(tree("SELECT * FROM secret"))
     assert secret.num_rows == 1
 
 
 def test_progress_is_reported_up_to_the_end() -> None:
     engine = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1], "age": [77]})})
     seen: list[float] = []
-    assert engine.run("SELECT COUNT(*) AS n FROM t", seen.append).to_pylist() == [{"n": 1}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM t"), seen.append).to_pylist() == [{"n": 1}]
     assert seen[-1] == 1.0 and all(0 <= each <= 1 for each in seen)
     with pytest.raises(BackendError):
-        engine._run("SELECT nothing FROM t", seen.append)
+        engine._run(tree("SELECT nothing FROM t"), seen.append)
 
 
 def test_a_frame_whose_text_is_no_text_is_refused_when_it_is_opened() -> None:
@@ -160,7 +162,7 @@ def test_a_view_whose_rows_are_others_at_each_reading_is_read_once(tmp_path: Pat
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
     engine = DuckDB(facts)
     for _ in range(40):
-        found = engine.run(release_statement(leaf).sql).to_pylist()
+        found = engine.run(release_statement(leaf).tree).to_pylist()
         counted = sum(each["n0"] or 0 for each in found if each["part"] == 0)
         assert counted <= leaf.measures["m0"].sensitivity_steps
 
@@ -189,11 +191,11 @@ def test_files_that_change_while_they_are_read_answer_nothing(tmp_path: Path) ->
             more.write("2,40\n")
 
     with pytest.raises(BackendError, match="changed while the question ran"):
-        engine.run("SELECT COUNT(*) AS n FROM t", appended)
+        engine.run(tree("SELECT COUNT(*) AS n FROM t"), appended)
     with pytest.raises(BackendError, match="changed"):
-        engine.run("SELECT COUNT(*) AS n FROM t")
+        engine.run(tree("SELECT COUNT(*) AS n FROM t"))
     engine.refresh(["t"])
-    assert engine.run("SELECT COUNT(*) > 1 AS more FROM t").to_pylist() == [{"more": True}]
+    assert engine.run(tree("SELECT COUNT(*) > 1 AS more FROM t")).to_pylist() == [{"more": True}]
     file.write_text('user_id,age\n1,"30\n')
     with pytest.raises(CatalogError, match="never closed"):
         engine.refresh(["t"])

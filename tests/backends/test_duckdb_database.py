@@ -18,6 +18,7 @@ from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import CatalogError
 from incrowd.query import Contribution, bound, parse
+from tests.backends.parsing import tree
 
 
 def catalog(file: Path, columns: dict[str, str], **table: Any) -> Catalog:
@@ -36,7 +37,7 @@ def made(file: Path, *statements: str) -> Path:
 
 def sums(engine: DuckDB, facts: Catalog, sql: str) -> dict[Any, int]:
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
-    found = engine.run(release_statement(leaf).sql).to_pylist()
+    found = engine.run(release_statement(leaf).tree).to_pylist()
     return {each.get("k0"): each["n0"] for each in found if each["part"] == 0}
 
 
@@ -52,7 +53,9 @@ def test_one_spelling_answers_for_no_other(tmp_path: Path, collation: str) -> No
     for place in ("t", "v"):
         facts = catalog(file, {"id": "integer", "disease": "text"}, table=place)
         engine = DuckDB(facts)
-        assert engine.run("SELECT COUNT(*) AS n FROM t WHERE disease = 'flu'").to_pylist() == [{"n": 500}]
+        assert engine.run(tree("SELECT COUNT(*) AS n FROM t WHERE disease = 'flu'")).to_pylist() == [
+            {"n": 500}
+        ]
         by_spelling = sums(engine, facts, "SELECT disease, COUNT(*) AS n FROM t GROUP BY disease")
         assert len(by_spelling) == 4 and by_spelling["flu"] == 500 * by_spelling["FLU"]
 
@@ -76,7 +79,7 @@ def test_columns_that_are_other_at_each_reading_are_read_once(tmp_path: Path) ->
         parse("SELECT k, COUNT(*) AS n FROM t GROUP BY k"), facts, None, Contribution(rows=1.0, groups=1.0)
     ).leaves
     for _ in range(20):
-        found = engine.run(release_statement(leaf).sql).to_pylist()
+        found = engine.run(release_statement(leaf).tree).to_pylist()
         assert sum(each["n0"] for each in found if each["part"] == 0) <= leaf.measures["m0"].sensitivity_steps
 
 
@@ -112,7 +115,7 @@ def test_a_database_that_is_replaced_is_read_anew(tmp_path: Path) -> None:
     engine = DuckDB(catalog(file, {"id": "integer"}))
     made(tmp_path / "e.db", "CREATE TABLE t AS SELECT i AS id FROM range(5) AS r(i)").replace(file)
     engine.refresh(["t"])
-    assert engine.run("SELECT COUNT(*) AS n FROM t").to_pylist() == [{"n": 5}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist() == [{"n": 5}]
 
 
 def test_a_view_that_raises_for_some_row_is_refused_at_opening(tmp_path: Path) -> None:
@@ -139,11 +142,11 @@ def test_a_view_is_computed_once_for_each_state_of_its_database(tmp_path: Path) 
     held = []
     for _ in range(2):
         with closing(DuckDB(facts)) as engine:
-            held.append(engine._run("SELECT id, x FROM t ORDER BY id").to_pylist())
+            held.append(engine._run(tree("SELECT id, x FROM t ORDER BY id")).to_pylist())
     assert held[0] == held[1]
     made(file, "INSERT INTO r VALUES (9)")
     with closing(DuckDB(facts)) as engine:
-        assert engine.run("SELECT COUNT(*) AS n FROM t").to_pylist() == [{"n": 10}]
+        assert engine.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist() == [{"n": 10}]
     assert len(list((tmp_path / "curator.copies").glob("*.copy"))) == 1
 
 
@@ -175,7 +178,7 @@ def test_rows_in_the_log_beside_a_database_are_a_change_of_it(tmp_path: Path, pl
     held = []
     for number in (9, 10, 11):
         with closing(DuckDB(facts)) as engine:
-            held.append((engine.version(["t"]), engine.run("SELECT COUNT(*) AS n FROM t").to_pylist()))
+            held.append((engine.version(["t"]), engine.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist()))
         subprocess.run([sys.executable, "-c", _WRITER, str(file), str(number)], check=True)
         assert (tmp_path / "d.db.wal").exists()
     assert [found for _, found in held] == [[{"n": 9}], [{"n": 10}], [{"n": 11}]]

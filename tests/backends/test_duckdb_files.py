@@ -13,6 +13,7 @@ from incrowd.backends import DuckDB
 from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import BackendError, CatalogError
+from tests.backends.parsing import tree
 
 MOST = 2**63 - 1
 MOMENTS = [0, 1_600_000_000_000, MOST, -MOST, -MOST - 1, 10**18, -(10**18), None]
@@ -24,7 +25,9 @@ def catalog(source: dict[str, Any], columns: dict[str, str], unit: Any = "row") 
 
 
 def rows(engine: DuckDB, columns: str = "*") -> list[tuple[Any, ...]]:
-    return [tuple(row.values()) for row in engine._run(f"SELECT {columns} FROM t ORDER BY ALL").to_pylist()]
+    return [
+        tuple(row.values()) for row in engine._run(tree(f"SELECT {columns} FROM t ORDER BY ALL")).to_pylist()
+    ]
 
 
 def moments(unit: str, zone: str | None) -> pa.Table:
@@ -44,7 +47,7 @@ def test_moments_beyond_the_calendar_make_nothing_fail(
         engine = DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}, {"moment": "timestamp"}))
     else:
         engine = DuckDB(catalog({"frame": "t"}, {"moment": "timestamp"}), {"t": table})
-    found = engine._run("SELECT epoch_us(moment) AS us FROM t").column("us").to_pylist()
+    found = engine._run(tree("SELECT epoch_us(moment) AS us FROM t")).column("us").to_pylist()
     factor = {"s": 1000 if store == "parquet" else 10**6, "ms": 1000, "us": 1, "ns": 1}[unit]
     divisor = 1000 if unit == "ns" else 1
     ordinary = 1_600_000_000_000 * factor // divisor
@@ -132,7 +135,7 @@ def test_ids_are_read_exactly_or_as_nobodys(
 ) -> None:
     column = pa.array(values, pa.string() if isinstance(values[0], str) else kind).cast(kind)
     engine = DuckDB(catalog({"frame": "t"}, {"id": declared}, "id"), {"t": pa.table({"id": column})})
-    found = engine.run("SELECT id FROM t").column("id").to_pylist()
+    found = engine.run(tree("SELECT id FROM t")).column("id").to_pylist()
     assert sorted(found, key=str) == sorted(expected, key=str)
 
 
@@ -251,6 +254,6 @@ def test_a_copy_that_is_lost_or_changed_under_an_open_curator_is_made_anew(tmp_p
         (place,) = (tmp_path / "c.copies").glob("*.copy")
         harm(place)
         with pytest.raises(BackendError, match="changed"):
-            engine.run("SELECT COUNT(*) AS n FROM t")
+            engine.run(tree("SELECT COUNT(*) AS n FROM t"))
         engine.refresh(["t"])
-        assert engine.run("SELECT COUNT(*) AS n FROM t").to_pylist() == [{"n": 2}]
+        assert engine.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist() == [{"n": 2}]

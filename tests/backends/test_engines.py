@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.backends import Statement, census_statement, release_statement
+from incrowd.backends.trees import text_of
 from tests.backends.engines import ENGINES, house
 from tests.backends.grammar import Asked, questions
 from tests.backends.houses import capped, plan_of, run, tables_from
@@ -34,7 +35,7 @@ def same(engine: str, mode: str, statement: Statement) -> None:
     """The statement's integers, on the engine and on the reference."""
     expected = run(house("duckdb", mode).backend, statement)
     found = run(house(engine, mode).backend, statement)
-    assert found.values == expected.values, statement.sql
+    assert found.values == expected.values, text_of(statement.tree)
 
 
 def furnish(engine: str, mode: str, tables: dict[str, pa.Table]) -> None:

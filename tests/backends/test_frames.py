@@ -15,6 +15,7 @@ from incrowd.backends import DuckDB, open_frame
 from incrowd.catalog.loading import check
 from incrowd.errors import CatalogError
 from tests.backends.framing import beside, held, opened
+from tests.backends.parsing import tree
 
 TEXTS = ["a", None, "a\0", "b" * 30, "", "a"]
 ARROW_TEXTS = [
@@ -171,7 +172,7 @@ def test_tables_may_share_a_frame_and_want_different_columns() -> None:
         "budget": {"epsilon": 1.0},
     }
     engine = DuckDB(check(facts), {"f": pa.table({"a": [1], "b": [2]})})
-    assert [engine.run(f"SELECT {each} AS n FROM {each}").to_pylist() for each in "ab"] == [
+    assert [engine.run(tree(f"SELECT {each} AS n FROM {each}")).to_pylist() for each in "ab"] == [
         [{"n": 1}],
         [{"n": 2}],
     ]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from incrowd.backends import DuckDB, statement
 from incrowd.query import Leaf, per_unit
 from incrowd.query import ownership as relations
-from incrowd.query.typed import Typed
+from incrowd.query.typed import Typed, double
 from tests.backends.exactness import check_exactness
 from tests.backends.grammar import Asked, Source
 from tests.backends.houses import check_leaf, plan_of, tables_from
@@ -40,11 +40,11 @@ def caught(sql: str, wild: bool = False) -> None:
     "aggregate", ["SUM(v.x)", "COUNT(*)", "AVG(v.x)", "MEDIAN(v.x)", "COUNT(DISTINCT v.user_id)"]
 )
 def test_weights_that_are_not_applied_are_caught(monkeypatch: pytest.MonkeyPatch, aggregate: str) -> None:
-    def unshrunk(value: str, weight: str, cap: int) -> str:
+    def unshrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
         return value
 
-    def whole_share(weight: str, cap: int) -> str:
-        return "CAST(1 AS DOUBLE)"
+    def whole_share(weight: exp.Expr, cap: int) -> exp.Expr:
+        return double(1.0)
 
     sql = f"SELECT v.cat, {aggregate} FROM visits AS v GROUP BY v.cat"
     check(sql, wild=False)

@@ -19,6 +19,7 @@ from incrowd.catalog import Catalog
 from incrowd.catalog.loading import check
 from incrowd.errors import BackendError, IncrowdError
 from incrowd.query import Contribution, bound, parse
+from tests.backends.parsing import tree
 
 COLUMNS: dict[str, dict[str, Any]] = {
     "person": {"type": "text"},
@@ -112,7 +113,7 @@ def test_each_type_of_the_database_is_read_as_the_catalog_declares_it(engine: Po
             column, f"CASE WHEN {column} >= '2000-01-01' THEN 1 WHEN {column} < '2000-01-01' THEN 0 END", 1
         )
     found, expected = (
-        sorted(map(str, each._run(sql).to_pylist())) for each in (engine, the_same_in_duckdb())
+        sorted(map(str, each._run(tree(sql)).to_pylist())) for each in (engine, the_same_in_duckdb())
     )
     assert found == expected
 
@@ -145,19 +146,19 @@ def test_nothing_is_left_on_the_server(database: str, engine: Postgres) -> None:
     objects = "SELECT COUNT(*) FROM pg_class"
     with psycopg.connect(database, autocommit=True) as owner:
         before = owner.execute(objects).fetchone()
-        engine.run("SELECT COUNT(*) AS n FROM visits")
+        engine.run(tree("SELECT COUNT(*) AS n FROM visits"))
         assert owner.execute(objects).fetchone() == before
 
 
 def test_large_results_come_in_chunks_and_whole(engine: Postgres) -> None:
     listed = "SELECT v FROM (VALUES " + ", ".join(f"({i})" for i in range(25_001)) + ") AS t(v)"
-    found = engine._run(listed)
+    found = engine._run(tree(listed))
     assert sorted(found.column("v").to_pylist()) == list(range(25_001))
     assert found.column("v").num_chunks == 3
 
 
 def test_an_empty_result_has_its_columns(engine: Postgres) -> None:
-    found = engine.run("SELECT mood, COUNT(*) AS n FROM visits WHERE small > 100 GROUP BY mood")
+    found = engine.run(tree("SELECT mood, COUNT(*) AS n FROM visits WHERE small > 100 GROUP BY mood"))
     assert (found.column_names, found.num_rows) == (["mood", "n"], 0)
 
 
@@ -176,7 +177,7 @@ def test_a_view_is_new_after_any_change_in_the_database(database: str) -> None:
     with psycopg.connect(database) as owner:
         owner.execute('UPDATE "Visits" SET small = 4')
     assert engine.version(["visits"]) != first
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 4}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 4}]
     engine.close()
 
 
@@ -186,8 +187,8 @@ def test_a_statement_that_takes_too_long_is_stopped_with_a_sentence(database: st
         f"(VALUES {', '.join('(1)' for _ in range(40))}) AS t{i}(v)" for i in range(9)
     )
     with pytest.raises(BackendError, match=r"stopped the question after 1 seconds.*timeout"):
-        engine._run(f"SELECT COUNT(*) AS n FROM {squares}")
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 4}]
+        engine._run(tree(f"SELECT COUNT(*) AS n FROM {squares}"))
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 4}]
     engine.close()
 
 
@@ -221,7 +222,7 @@ def test_what_is_missing_or_forbidden_is_named_when_the_catalog_is_opened(databa
             "budget": {"epsilon": 1.0},
         }
     )
-    assert open_backend(misread).run("SELECT person AS p FROM visits").column("p").null_count == 4
+    assert open_backend(misread).run(tree("SELECT person AS p FROM visits")).column("p").null_count == 4
 
 
 def test_a_server_that_is_not_there_is_said_without_the_password(database: str) -> None:
@@ -285,7 +286,7 @@ def test_an_owners_file_with_tables_and_ledger_in_the_database_answers(database:
 def moved_by_one_unit(engine: Postgres, facts: Catalog, sql: str) -> float:
     """What the only unit of a table moves a measure by, in parts of its sensitivity."""
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
-    found = engine.run(release_statement(leaf).sql).column("n0").to_pylist()
+    found = engine.run(release_statement(leaf).tree).column("n0").to_pylist()
     return float(sum(each or 0 for each in found)) / leaf.measures["m0"].sensitivity_steps
 
 
@@ -324,7 +325,7 @@ def test_operators_of_the_database_cannot_take_the_place_of_ours(database: str) 
 def test_text_that_the_client_was_not_set_up_for_is_read(database: str) -> None:
     heavy(database, "UPDATE heavy SET code = '€'")
     engine = Postgres(catalog(database + "?client_encoding=latin1", "heavy"))
-    assert engine.run("SELECT DISTINCT code FROM visits").to_pylist() == [{"code": "€"}]
+    assert engine.run(tree("SELECT DISTINCT code FROM visits")).to_pylist() == [{"code": "€"}]
     engine.close()
 
 
@@ -337,7 +338,7 @@ def test_a_database_in_another_encoding_is_refused(encoding: str) -> None:
 def test_columns_that_differ_in_case_only_are_told_apart(database: str) -> None:
     heavy(database, 'ALTER TABLE heavy ADD COLUMN "Person" text, ADD COLUMN "Code" text')
     engine = Postgres(catalog(database, "heavy"))
-    assert engine.run("SELECT DISTINCT person, code FROM visits").to_pylist() == [
+    assert engine.run(tree("SELECT DISTINCT person, code FROM visits")).to_pylist() == [
         {"person": "1", "code": "a"}
     ]
     engine.close()
@@ -369,13 +370,13 @@ def test_a_server_that_went_away_is_said_in_a_sentence(database: str) -> None:
     engine = Postgres(catalog(database))
     engine._pool.close()
     assert "cannot be reached" in said_by(lambda: engine.version(["visits"]))
-    assert "could not finish" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+    assert "could not finish" in said_by(lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits")))
 
 
 def test_computed_text_is_compared_by_code_points_whatever_the_locale(engine: Postgres) -> None:
     made = "CASE WHEN small > 0 THEN 'a' ELSE 'B' END < 'b' AS v, CAST(small AS TEXT) < '2' AS w"
     sql = f"SELECT {made} FROM visits"
-    told = engine.statement(sql)
+    told = engine.statement(tree(sql))
     assert all(f"'{each}' COLLATE \"C\"" in told for each in "aB")
     assert "AS TEXT) COLLATE \"C\" < '2'" in told
-    assert engine._run(sql).column("v").to_pylist() == [True] * 4
+    assert engine._run(tree(sql)).column("v").to_pylist() == [True] * 4

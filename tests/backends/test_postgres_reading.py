@@ -15,6 +15,7 @@ from incrowd.backends.postgres_reading import LONGEST, _spelled
 from incrowd.backends.postgres_relations import Column
 from incrowd.errors import BackendError, CatalogError
 from tests import servers
+from tests.backends.parsing import tree
 from tests.backends.postgres_neighbours import QUESTIONS, check_neighbours, execute, facts, hostile, visits
 from tests.backends.test_postgres import said_by
 
@@ -173,7 +174,7 @@ def test_long_texts_are_cut_and_never_raise(database: str) -> None:
         ],
     )
     engine = Postgres(facts(database))
-    longest = engine.run("SELECT MAX(LENGTH(note)) AS n FROM visits").column("n").to_pylist()
+    longest = engine.run(tree("SELECT MAX(LENGTH(note)) AS n FROM visits")).column("n").to_pylist()
     assert longest == [LONGEST]
     engine.close()
 
@@ -195,7 +196,7 @@ def test_a_unit_with_a_long_name_is_nobody(database: str) -> None:
     add = [hostile(f"repeat('b', {LONGEST}) || '2'", rows=20)]
     check_neighbours(database, facts(database), add, QUESTIONS[:3])
     engine = Postgres(facts(database))
-    found = engine.run("SELECT COUNT(DISTINCT person) AS n FROM visits").to_pylist()
+    found = engine.run(tree("SELECT COUNT(DISTINCT person) AS n FROM visits")).to_pylist()
     assert found == [{"n": 2}]  # as long as it may be, and short
     engine.close()
 
@@ -218,7 +219,7 @@ def test_a_numeric_declared_integer_is_the_nearest_one(database: str, value: str
     visits(database, "text", x="numeric")
     execute(database, f"INSERT INTO visits VALUES ('a', 'a', {value}, 'n')")
     engine = Postgres(facts(database))
-    assert engine.run("SELECT x FROM visits").column("x").to_pylist() == [read]
+    assert engine.run(tree("SELECT x FROM visits")).column("x").to_pylist() == [read]
     engine.close()
 
 
@@ -235,7 +236,7 @@ def test_domains_over_domains_are_what_they_are_made_of(database: str) -> None:
     )
     more = {"d": {"type": "date"}, "at": {"type": "timestamp"}}
     engine = Postgres(facts(database, **more))
-    assert engine._run("SELECT person, grp, x, note, d, at FROM visits").to_pylist() == [
+    assert engine._run(tree("SELECT person, grp, x, note, d, at FROM visits")).to_pylist() == [
         {
             "person": "ann",
             "grp": "robin",

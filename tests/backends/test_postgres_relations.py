@@ -18,6 +18,7 @@ from incrowd.errors import BackendError, CatalogError
 from incrowd.query import Contribution, bound, parse
 from tests import servers
 from tests.backends.houses import run
+from tests.backends.parsing import tree
 from tests.backends.postgres_neighbours import QUESTIONS, check_neighbours, execute, facts, hostile, visits
 from tests.backends.test_postgres import said_by
 
@@ -201,8 +202,10 @@ def test_rows_that_are_read_twice_are_caught(
     made = () if swapped else VOLATILE.get(name, lies)
     execute(database, "TRUNCATE visits", hostile("'eve'", rows=300), *made)
 
-    def twice(sql: str, dialect: Dialect, tables: Mapping[str, exp.Query], once: Collection[str]) -> str:
-        return translate(sql, dialect, tables)
+    def twice(
+        statement: exp.Query, dialect: Dialect, tables: Mapping[str, exp.Query], once: Collection[str]
+    ) -> exp.Query:
+        return translate(statement, dialect, tables)
 
     catalog = facts(database, table="seen" if "view" in name else "visits")
     if swapped:
@@ -230,10 +233,10 @@ def test_row_level_security_that_may_fail_or_lie_is_refused(database: str, polic
     # It does not hold for the owner now, so it is not evaluated.
     execute(database, "ALTER TABLE visits NO FORCE ROW LEVEL SECURITY")
     engine = Postgres(facts(database))
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 10}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 10}]
     # And if it does hold later, the table is not the one that was opened.
     execute(database, "ALTER TABLE visits FORCE ROW LEVEL SECURITY")
-    assert "has changed since" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+    assert "has changed since" in said_by(lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits")))
     engine.close()
 
 
@@ -244,7 +247,7 @@ def test_row_level_security_that_cannot_fail_is_kept(database: str) -> None:
         "CREATE POLICY mine ON visits USING (person = 'ann' OR person = current_user)",
     )
     engine = Postgres(facts(database))
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 5}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 5}]
     engine.close()
 
 
@@ -274,10 +277,10 @@ def test_a_table_that_changed_after_the_opening_is_not_read(postgres_database: s
     visits(postgres_database, "text", "'ann'", "'bob'")
     engine = Postgres(facts(postgres_database))
     engine.refresh(["visits"])
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 10}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 10}]
     execute(postgres_database, *CHANGES[name])
     assert "has changed since it was opened" in said_by(
-        lambda: engine.run("SELECT COUNT(*) AS n FROM visits")
+        lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits"))
     )
     # And it is said before anything is spent.
     with pytest.raises(CatalogError, match=r"tables\.visits: its definition has changed"):
@@ -288,9 +291,9 @@ def test_a_table_that_changed_after_the_opening_is_not_read(postgres_database: s
 def test_a_view_of_which_something_changed_is_not_read(database: str) -> None:
     execute(database, "CREATE VIEW seen_below AS TABLE visits", "CREATE VIEW seen AS TABLE seen_below")
     engine = Postgres(facts(database, table="seen"))
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 10}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 10}]
     execute(database, "CREATE OR REPLACE VIEW seen_below AS SELECT * FROM visits WHERE x > 0")
-    assert "has changed since" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+    assert "has changed since" in said_by(lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits")))
     engine.close()
 
 
@@ -312,7 +315,7 @@ def test_nobody_changes_a_table_while_it_is_read(
         return streamed(connection, text)
 
     monkeypatch.setattr(postgres, "_streamed", meddled)
-    assert "has changed since" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+    assert "has changed since" in said_by(lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits")))
     assert len(tried) == 2
     engine.close()
 
@@ -330,7 +333,7 @@ def test_partitions_may_come_and_go(postgres_database: str) -> None:
         "CREATE TABLE visits_b PARTITION OF visits FOR VALUES IN ('b')",
         "INSERT INTO visits VALUES ('bob', 'b', 1, 'flu')",
     )
-    assert engine.run("SELECT COUNT(*) AS n FROM visits").to_pylist() == [{"n": 2}]
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 2}]
     engine.close()
 
 
@@ -349,7 +352,7 @@ def test_foreign_tables_are_refused_alone_and_as_parts(postgres_database: str) -
     engine = Postgres(facts(postgres_database))
     execute(postgres_database, "ALTER FOREIGN TABLE far INHERIT visits")
     assert "foreign table" in said_by(lambda: Postgres(facts(postgres_database)))
-    assert "has changed since" in said_by(lambda: engine.run("SELECT COUNT(*) AS n FROM visits"))
+    assert "has changed since" in said_by(lambda: engine.run(tree("SELECT COUNT(*) AS n FROM visits")))
     execute(postgres_database, "CREATE VIEW seen AS TABLE visits")
     assert "foreign table" in said_by(lambda: Postgres(facts(postgres_database, table="seen")))
     engine.close()
@@ -388,7 +391,7 @@ def test_no_error_keeps_the_servers_own(postgres_database: str, monkeypatch: pyt
     failing = "SELECT CAST(note AS integer) AS n FROM public.visits"
     monkeypatch.setattr(engine, "statement", lambda sql: failing)
     with pytest.raises(BackendError) as raised:
-        engine.run("SELECT COUNT(*) AS n FROM visits")
+        engine.run(tree("SELECT COUNT(*) AS n FROM visits"))
     seen = raised.value
     assert "flu" not in str(seen)
     assert seen.__context__ is None and seen.__cause__ is None

@@ -12,6 +12,7 @@ from incrowd.backends import postgres
 from incrowd.backends.postgres import Postgres
 from incrowd.backends.postgres_session import SPEED, settle
 from tests import servers
+from tests.backends.parsing import tree
 from tests.backends.postgres_neighbours import check_neighbours, execute, facts, hostile, visits
 
 HOSTILE = {
@@ -81,7 +82,7 @@ MORE = {"day": {"type": "date"}, "at": {"type": "timestamp"}}
 def rows(url: str) -> list[str]:
     """All rows of the table, as statements read them."""
     engine = Postgres(facts(url, **MORE))
-    found = engine._run(RAW).to_pylist()
+    found = engine._run(tree(RAW)).to_pylist()
     engine.close()
     return sorted(map(str, found))
 

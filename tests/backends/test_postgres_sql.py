@@ -11,6 +11,7 @@ from incrowd.catalog.loading import check
 from incrowd.errors import QueryError
 from incrowd.query import bound, parse
 from tests import servers
+from tests.backends.parsing import tree
 from tests.backends.postgres_neighbours import check_neighbours, facts, hostile, visits
 
 
@@ -48,7 +49,7 @@ def test_a_table_may_have_a_long_name(database: str) -> None:
     plain = facts(database).model_dump()
     plain["tables"] = {A + "1": plain["tables"]["visits"]}
     engine = Postgres(check(plain))
-    assert engine.run(f"SELECT COUNT(*) AS n FROM {A}1").to_pylist() == [{"n": 5}]
+    assert engine.run(tree(f"SELECT COUNT(*) AS n FROM {A}1")).to_pylist() == [{"n": 5}]
     engine.close()
 
 
@@ -67,9 +68,8 @@ def test_a_pattern_that_only_matching_rows_run_deep_in_is_refused(database: str)
 def test_constant_text_does_not_follow_the_servers_locale(database: str) -> None:
     visits(database, "text", "'ann'")
     engine = Postgres(facts(database))
-    told = engine.statement(
-        "SELECT UPPER('i') AS u, 'a' < 'B' AS v, 'a' IN ('B', 'a') AS w, note < 'a' AS z FROM visits"
-    )
+    asked = "SELECT UPPER('i') AS u, 'a' < 'B' AS v, 'a' IN ('B', 'a') AS w, note < 'a' AS z FROM visits"
+    told = engine.statement(tree(asked))
     assert "UPPER('i' COLLATE \"C\")" in told and "'a' COLLATE \"C\" < 'B' COLLATE \"C\"" in told
     assert "\"note\" < 'a' AS" in told
     engine.close()

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sqlglot import exp
 
 from incrowd.backends import release_statement
 from incrowd.backends import spark_session as sessions
@@ -27,6 +28,7 @@ from incrowd.errors import BackendError, CatalogError
 from tests import servers
 from tests.backends.engines import house
 from tests.backends.houses import capped, plan_of, run
+from tests.backends.parsing import tree
 from tests.backends.spark_houses import LOCAL, SparkHouse
 
 COLUMNS = {"user_id": {"type": "integer"}, "age": {"type": "integer"}}
@@ -57,16 +59,16 @@ def spark_house() -> Iterator[SparkHouse]:
 def rows(engine: Spark) -> list[tuple[Any, ...]]:
     names = ", ".join(f'"{name}"' for name in engine._catalog.tables["t"].columns)
     return sorted(
-        (tuple(row.values()) for row in engine._run(f"SELECT {names} FROM t").to_pylist()), key=repr
+        (tuple(row.values()) for row in engine._run(tree(f"SELECT {names} FROM t")).to_pylist()), key=repr
     )
 
 
 # Plans.
 
 
-def plan_nodes(engine: Spark, sql: str) -> list[str]:
+def plan_nodes(engine: Spark, statement: exp.Query) -> list[str]:
     """The operators of the plan that is executed, from the root on."""
-    frame = engine._session.sql(engine.statement(sql))
+    frame = engine._session.sql(engine.statement(statement))
     return [
         each["class"].rpartition(".")[2]
         for each in json.loads(frame._jdf.queryExecution().sparkPlan().toJSON())
@@ -91,7 +93,7 @@ def test_only_aggregated_groups_leave_spark_and_no_function_of_python_runs_there
         (leaf,) = plan_of(sql, mode, rows=3, groups=3).leaves
         statement = release_statement(*capped(leaf, 5, 5))
         run(engine, statement)
-        nodes = plan_nodes(engine, statement.sql)
+        nodes = plan_nodes(engine, statement.tree)
         assert not [
             each for each in nodes if any(word in each for word in ("Python", "Arrow", "Batch", "Pandas"))
         ]
@@ -101,7 +103,7 @@ def test_only_aggregated_groups_leave_spark_and_no_function_of_python_runs_there
         # Each part: projections of whole groups over an aggregate, and no row below it passes by.
         root = next(each for each in tops if each not in ("ProjectExec",))
         assert "Aggregate" in root
-        frame = engine._session.sql(engine.statement(statement.sql))
+        frame = engine._session.sql(engine.statement(statement.tree))
         plan = frame._jdf.queryExecution().optimizedPlan()
         stacked = [plan.children().apply(at) for at in range(plan.children().size())] if parts > 1 else [plan]
         assert len(stacked) == parts
@@ -116,7 +118,7 @@ def test_rows_that_are_units_are_known_by_file_and_position_at_every_reading() -
     engine = house("spark", "row").backend
     assert isinstance(engine, Spark)
     (leaf,) = plan_of(QUESTIONS["row"][0], "row", rows=3, groups=3).leaves
-    text = engine.statement(release_statement(*capped(leaf, 5, 5)).sql)
+    text = engine.statement(release_statement(*capped(leaf, 5, 5)).tree)
     assert "row_number" not in text.lower()
     engine._attach(engine._views)
     plan = engine._session.sql(text)._jdf.queryExecution().optimizedPlan()
@@ -146,7 +148,9 @@ def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) ->
         {"user_id": pa.array([each[0] for each in pairs], pa.int64()), "age": [g for _, g in pairs]}
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    found = Spark(catalog(tmp_path / "a.parquet"))._run("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
+    found = Spark(catalog(tmp_path / "a.parquet"))._run(
+        tree("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
+    )
     sums = [None if values == [None] else sum(values) for values in groups]
     expected = [each if each is None or bottom <= each <= top else top if each > 0 else -top for each in sums]
     assert [each["s"] for each in sorted(found.to_pylist(), key=lambda each: each["age"])] == expected
@@ -154,7 +158,7 @@ def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) ->
 
 def test_a_number_of_more_than_64_bits_is_refused(people: Path) -> None:
     with pytest.raises(BackendError, match="more than 64 bits"):
-        Spark(catalog(people)).run(f"SELECT COUNT(*) AS n FROM t WHERE CAST({2**63} AS HUGEINT) > age")
+        Spark(catalog(people)).run(tree(f"SELECT COUNT(*) AS n FROM t WHERE CAST({2**63} AS HUGEINT) > age"))
 
 
 def test_texts_of_a_statement_arrive_as_they_are(people: Path) -> None:
@@ -175,7 +179,7 @@ def test_texts_of_a_statement_arrive_as_they_are(people: Path) -> None:
         "",
     ]
     picked = ", ".join(f"""'{each.replace("'", "''")}' AS c{at}""" for at, each in enumerate(texts))
-    (found,) = engine._run(f"SELECT {picked} FROM t WHERE age = 30").to_pylist()
+    (found,) = engine._run(tree(f"SELECT {picked} FROM t WHERE age = 30")).to_pylist()
     assert list(found.values()) == texts
 
 
@@ -225,7 +229,7 @@ def test_columns_of_every_type_are_read_in_their_declared_type(tmp_path: Path) -
         )
     )
     names = ", ".join(types)
-    found = engine._run(f"SELECT {names} FROM t")
+    found = engine._run(tree(f"SELECT {names} FROM t"))
     expected = reference.sql(f"SELECT {picked} FROM '{path}'").to_arrow_table()
     for name in expected.column_names:
         assert repr(found.column(name).to_pylist()) == repr(expected.column(name).to_pylist()), name
@@ -311,7 +315,7 @@ def test_files_that_change_while_a_question_runs_are_an_error(
 
     monkeypatch.setattr(engine, "_attach", changing)
     with pytest.raises(BackendError, match="changed while the question ran; ask again when they are at rest"):
-        engine.run("SELECT COUNT(*) AS n FROM t")
+        engine.run(tree("SELECT COUNT(*) AS n FROM t"))
 
 
 def test_what_cannot_be_read_is_refused_at_the_opening(tmp_path: Path, people: Path) -> None:
@@ -338,7 +342,7 @@ def test_an_error_while_a_question_runs_tells_nothing_of_the_rows(people: Path) 
     engine = Spark(catalog(people))
     people.unlink()
     with pytest.raises(BackendError, match=r"^Spark could not finish the question \(\w+\)\.$") as told:
-        engine.run("SELECT COUNT(*) AS n FROM t")
+        engine.run(tree("SELECT COUNT(*) AS n FROM t"))
     assert told.value.__cause__ is None and told.value.__context__ is None
 
 
@@ -352,7 +356,9 @@ def test_a_question_is_stopped_when_its_time_is_over(tmp_path: Path, engine: str
     asked._session.conf.set("spark.sql.parquet.columnarReaderBatchSize", "1")
     with pytest.raises(BackendError, match="Spark stopped the question after 1 seconds"):
         # More pairs than any machine counts in the time that these tests have.
-        asked._run("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
+        asked._run(
+            tree("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
+        )
     asked.close()
 
 
@@ -405,4 +411,4 @@ def test_the_java_of_a_package_is_found_where_the_machine_has_none(
 def test_what_the_dialect_does_not_know_is_refused() -> None:
     tables = {"t": plan_of("SELECT COUNT(*) FROM visits", "user").leaves[0].rows}
     with pytest.raises(BackendError, match="is not known on spark"):
-        translate("SELECT MD5(x) FROM t", DIALECT, tables)
+        translate(tree("SELECT MD5(x) FROM t"), DIALECT, tables)

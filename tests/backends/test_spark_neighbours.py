@@ -24,6 +24,7 @@ from incrowd.catalog.loading import check
 from incrowd.errors import CatalogError
 from incrowd.query import Contribution, bound, parse
 from tests.backends.houses import Numbers, capped, check_sensitivity, run
+from tests.backends.parsing import tree
 from tests.backends.spark_houses import LOCAL
 
 Files = Mapping[str, pa.Table]
@@ -83,7 +84,7 @@ def neighbours(
     both = opened(written(folder / "with", {**others, **nasty}), columns)
     names = ", ".join(columns)
     before, after = (
-        Counter(map(repr, plain(engine._run(f"SELECT {names} FROM t")).to_pylist()))
+        Counter(map(repr, plain(engine._run(tree(f"SELECT {names} FROM t"))).to_pylist()))
         for engine in (alone, both)
     )
     assert before <= after, "another unit's rows are read differently"
@@ -209,7 +210,7 @@ def test_moments_are_what_duckdb_makes_of_them(tmp_path: Path) -> None:
     table = of_values(["nasty"] * 6, nasty=True)
     pq.write_table(table, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": "text", **VALUES})
-    found = engine._run("SELECT ms, us_utc, ns, d FROM t")
+    found = engine._run(tree("SELECT ms, us_utc, ns, d FROM t"))
     for name, unit in (("ms", 1000), ("us_utc", 1), ("ns", 1 / 1000)):
         stored = table.column(name).cast(pa.int64()).to_pylist()
         exact = [None if each is None else Fraction(each) * Fraction(unit) for each in stored]
@@ -275,7 +276,7 @@ def test_two_values_of_a_unit_column_are_never_read_as_one(tmp_path: Path, case:
     rows = pa.table({"id": ids.take(pa.array([0, 1, 2, 3] * 3)), "v": [9] * 12})
     pq.write_table(rows, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": kind, "v": "integer"})
-    found = engine._run("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id").to_pydict()
+    found = engine._run(tree("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id")).to_pydict()
     assert set(found["n"]) == {3}, "three rows each: nobody's are those of two"
     exact = {"decimal as text": 4, "decimal as integer": 3, "text": 4, "uint64": 1, "milliseconds": 1}
     assert len(found["n"]) == exact.get(case, 1)

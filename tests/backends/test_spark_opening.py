@@ -22,6 +22,7 @@ from incrowd.query.grammar import read as read_text
 from tests import servers
 from tests.backends.engines import house
 from tests.backends.houses import capped, plan_of, run
+from tests.backends.parsing import tree
 from tests.backends.spark_houses import LOCAL
 from tests.backends.test_spark import catalog, rows
 
@@ -143,7 +144,7 @@ def test_files_of_another_make_that_come_later_stop_questions_not_single_rows(tm
     engine = Spark(catalog(written(tmp_path, a=ONE)))
     written(tmp_path, b=pa.table({"user_id": ["x"], "age": [1]}))
     with pytest.raises(BackendError, match="changed while the question ran") as told:
-        engine.run("SELECT COUNT(*) AS n FROM t")
+        engine.run(tree("SELECT COUNT(*) AS n FROM t"))
     assert told.value.__context__ is None
     with pytest.raises(BackendError, match="let the owner open them again"):
         engine.version(["t"])
@@ -240,8 +241,8 @@ def test_a_collation_is_stripped_and_a_column_is_not_padded(session: Any) -> Non
     session.sql(f"INSERT INTO {name} VALUES (1, 'flu', 'a'), (2, 'FLU', 'a')")
     columns = {"user_id": {"type": "integer"}, "ill": {"type": "text"}, "code": {"type": "text"}}
     engine = Spark(catalog(None, table=name, columns=columns))
-    assert engine.run("SELECT COUNT(*) AS n FROM t WHERE ill = 'flu'").to_pydict() == {"n": [1]}
-    assert len(engine.run("SELECT ill, COUNT(*) AS n FROM t GROUP BY ill")) == 2
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM t WHERE ill = 'flu'")).to_pydict() == {"n": [1]}
+    assert len(engine.run(tree("SELECT ill, COUNT(*) AS n FROM t GROUP BY ill"))) == 2
 
 
 def test_a_table_that_became_another_is_not_read(session: Any) -> None:
@@ -287,7 +288,10 @@ def test_what_a_cluster_sets_for_all_sessions_changes_no_answer(tmp_path: Path) 
     finally:
         for name in HOSTILE:
             shared.remove(name)
-    assert engine._run(asked).to_pydict() == Spark(catalog(path, columns=columns))._run(asked).to_pydict()
+    assert (
+        engine._run(tree(asked)).to_pydict()
+        == Spark(catalog(path, columns=columns))._run(tree(asked)).to_pydict()
+    )
     assert {name: engine._session.conf.get(name) for name in SETTINGS} == dict(SETTINGS)
     assert engine._session.conf.get("spark.sql.files.ignoredPathSegmentRegex") == "^[._]"
 
@@ -358,7 +362,7 @@ def test_texts_are_read_by_the_shared_grammar(tmp_path: Path) -> None:
     columns = {"user_id": {"type": "integer"}, **{kind: {"type": kind} for kind in kinds}}
     engine = Spark(catalog(written(tmp_path, a=table), columns=columns))
     names = ", ".join(f'"{each}"' for each in ["user_id", *kinds])
-    found = engine._run(f"SELECT {names} FROM t").sort_by("user_id").to_pydict()
+    found = engine._run(tree(f"SELECT {names} FROM t")).sort_by("user_id").to_pydict()
     for kind in kinds:
         assert found[kind] == [read_text(each, kind) for each in texts()], kind
 

@@ -20,6 +20,7 @@ from incrowd import Curator
 from incrowd.backends import open_backend
 from incrowd.catalog.loading import check
 from incrowd.curator.ledger import Ledger
+from tests.backends.parsing import tree
 from tests.hostile.neighbour import Broken, Limits, attempt, check_opening, check_question, check_silence
 from tests.hostile.values import MARK, array
 
@@ -451,7 +452,7 @@ def quoted_rows(folder: Path) -> None:
     frame = pa.table({"id": [1, 2], "k": [MARK, MARK]})
     with by_frame(frame, {"id": "integer", "k": "text"})() as curator:
         for cast in ("CAST(k AS INTEGER)", "CAST(k AS DATE)", "CAST(CAST(k AS UUID) AS VARCHAR)"):
-            outcome = attempt(lambda cast=cast: curator._backend.run(f"SELECT {cast} AS v FROM t"))  # type: ignore[misc]
+            outcome = attempt(lambda cast=cast: curator._backend.run(tree(f"SELECT {cast} AS v FROM t")))  # type: ignore[misc]
             if outcome.error is None:
                 raise Broken("a cast that raises did not", cast)
             check_silence(outcome, (MARK,))

@@ -124,7 +124,7 @@ def _spelled(value: Any) -> Any:
 
 def numbers(engine: Backend, statement: Statement) -> tuple[Numbers, pa.Schema]:
     """A statement's numbers, by group as it would be shown, and the columns of its result."""
-    result = engine.run(statement.sql)
+    result = engine.run(statement.tree)
     keys = []
     for index in range(statement.keys):
         column = result.column(f"k{index}")

@@ -31,8 +31,9 @@ from incrowd.backends import (
     spark_files,
     strict_csv,
 )
-from incrowd.backends.duckdb_pieces import Piece, described, text
+from incrowd.backends.duckdb_pieces import Piece, described
 from incrowd.backends.totality import Prover
+from incrowd.backends.trees import constant, text_of
 from incrowd.errors import BackendError
 from incrowd.query import per_unit
 from incrowd.query.typed import SQL_TYPES, Typed
@@ -77,8 +78,8 @@ def collated_units_are_kept(patch: Patch) -> None:
 def csv_is_read_by_the_engine(patch: Patch) -> None:
     def piece(connection: Any, catalog: Any, copies: Any, files: Sequence[str], table: str) -> Piece:
         names = strict_csv.read_header(files[0], table).names
-        columns = ", ".join(f"{text(each)}: 'VARCHAR'" for each in names)
-        listed = ", ".join(text(each) for each in files)
+        columns = ", ".join(f"{constant(each)}: 'VARCHAR'" for each in names)
+        listed = ", ".join(constant(each) for each in files)
         options = "auto_detect = false, header = true, quote = '\"', escape = '\"', ignore_errors = true"
         origin = f"read_csv([{listed}], {options}, columns = {{{columns}}})"
         return Piece(origin, described(connection, origin))
@@ -132,7 +133,7 @@ def old_moments_are_microseconds(patch: Patch) -> None:
 def folders_are_typed(patch: Patch) -> None:
     def piece(connection: Any, files: Sequence[str], folders: Sequence[str]) -> Piece:
         everywhere = sorted({each for file in files for each in Path(file).parent.parent.glob("*/*.parquet")})
-        listed = ", ".join(text(str(each)) for each in everywhere)
+        listed = ", ".join(constant(str(each)) for each in everywhere)
         origin = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = true)"
         return Piece(origin, described(connection, origin), tuple(files))
 
@@ -154,9 +155,9 @@ def one_schema_speaks_for_all(patch: Patch) -> None:
 
 
 def engine_words_are_kept(patch: Patch) -> None:
-    def run(self: Any, sql: str, progress: Any = None) -> pa.Table:
+    def run(self: Any, tree: Any, progress: Any = None) -> pa.Table:
         try:
-            return self._connection.sql(sql).to_arrow_table()
+            return self._connection.sql(text_of(tree)).to_arrow_table()
         except duckdb.Error as error:
             raise BackendError(
                 f"The database could not finish the question ({type(error).__name__})."
@@ -247,13 +248,13 @@ def server_words_are_kept(patch: Patch) -> None:
     views_may_raise(patch)
     run = postgres.Postgres.run
 
-    def kept(self: Any, sql: str, progress: Any = None) -> pa.Table:
+    def kept(self: Any, tree: Any, progress: Any = None) -> pa.Table:
         try:
             with self._pool.connection() as connection:
-                connection.execute(self.statement(sql).encode())
+                connection.execute(self.statement(tree).encode())
         except psycopg.Error:
             raise BackendError("The database could not finish the question.") from None
-        return run(self, sql, progress)
+        return run(self, tree, progress)
 
     patch.setattr(postgres.Postgres, "run", kept)
 

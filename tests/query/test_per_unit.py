@@ -7,6 +7,7 @@ import pytest
 
 from incrowd import Curator
 from incrowd.backends import release_statement
+from incrowd.backends.trees import text_of
 from incrowd.curator.request import Request
 
 CONSTANTS = [
@@ -30,7 +31,7 @@ def test_a_constant_key_answers_whether_or_not_a_row_passes(constant: str, inner
         )
         plan = curator.prepare(Request(sql, contribution=1)).plan
         (leaf,) = plan.leaves
-        found = curator._backend.run(release_statement(leaf).sql).to_pylist()
+        found = curator._backend.run(release_statement(leaf).tree).to_pylist()
         assert sum(row["n0"] or 0 for row in found) == leaf.measures["m0"].sensitivity_steps * (who == "ann")
 
 
@@ -43,7 +44,7 @@ def test_public_rows_are_grouped_by_a_constant_alone() -> None:
     sql = f"SELECT COUNT(*) AS n FROM t JOIN ({counted}) AS p ON t.k < p.m"
     plan = curator.prepare(Request(sql, contribution=1)).plan
     (leaf,) = plan.leaves
-    found = curator._backend.run(release_statement(leaf).sql).to_pylist()
+    found = curator._backend.run(release_statement(leaf).tree).to_pylist()
     assert sum(row["n0"] for row in found) == 2 * leaf.measures["m0"].sensitivity_steps
 
 
@@ -55,9 +56,9 @@ def test_public_rows_are_grouped_by_a_constant_alone() -> None:
 def test_a_bare_null_is_a_condition_that_holds_nowhere(sql: str) -> None:
     curator = Curator.from_tables(t=pa.table({"id": [1, 2]}), unit="id", budget=(1.0, 0.0))
     (leaf,) = curator.prepare(Request(sql, contribution=1)).plan.leaves
-    text = release_statement(leaf).sql
-    assert "WHEN NULL" not in text
-    assert sum(row["n0"] or 0 for row in curator._backend.run(text).to_pylist()) == 0
+    tree = release_statement(leaf).tree
+    assert "WHEN NULL" not in text_of(tree)
+    assert sum(row["n0"] or 0 for row in curator._backend.run(tree).to_pylist()) == 0
 
 
 @pytest.mark.parametrize("words", ["NOT LIKE 'f%'", "NOT ILIKE 'F%'", "!~~ 'f%'"])
@@ -67,5 +68,5 @@ def test_not_like_is_the_opposite_of_like(words: str) -> None:
     (leaf,) = curator.prepare(
         Request(f"SELECT COUNT(*) AS n FROM t WHERE s {words}", contribution=1)
     ).plan.leaves
-    found = curator._backend.run(release_statement(leaf).sql).to_pylist()
+    found = curator._backend.run(release_statement(leaf).tree).to_pylist()
     assert sum(row["n0"] for row in found) == leaf.measures["m0"].sensitivity_steps

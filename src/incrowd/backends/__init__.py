@@ -5,6 +5,7 @@ from incrowd.backends.duckdb import DuckDB
 from incrowd.backends.frames import Frame, open_frame
 from incrowd.backends.registry import describe, open_backend, schemes
 from incrowd.backends.statement import Part, Statement, census_statement, release_statement
+from incrowd.backends.trees import distinct_values, table_rows
 
 __all__ = [
     "Backend",
@@ -15,8 +16,10 @@ __all__ = [
     "Statement",
     "census_statement",
     "describe",
+    "distinct_values",
     "open_backend",
     "open_frame",
     "release_statement",
     "schemes",
+    "table_rows",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 import pyarrow as pa
+from sqlglot import exp
 
 Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done, from 0 to 1."""
@@ -33,11 +34,11 @@ class Backend(Protocol):
         """A text that changes when the rows of these tables may have changed."""
         ...
 
-    def prove(self, sql: str) -> None:
-        """BackendError unless no row can make the engine raise on a statement."""
+    def prove(self, tree: exp.Query) -> None:
+        """BackendError unless no row can make the engine raise on a statement, which is in DuckDB's words."""
         ...
 
-    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement that `prove` accepts."""
         ...
 

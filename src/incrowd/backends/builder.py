@@ -6,14 +6,17 @@ Names of its own start with two underscores, which no name in a bounded plan doe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
+from incrowd.backends.trees import column, joined, missing, named, number, present
 from incrowd.query import Leaf
-from incrowd.query.sql import DIALECT
 from incrowd.query.typed import SQL_TYPES
+
+ROWS, TOTALS, PAIRS, SHARES = "__rows", "__totals", "__pairs", "__shares"
+"""The common table expressions of a statement, each a relation that parts can be taken from."""
 
 
 @dataclass(frozen=True)
@@ -27,22 +30,52 @@ class Part:
 
 @dataclass(frozen=True)
 class Statement:
-    """SQL text with the meaning of its parts. Columns: part, the keys, cell, n0, n1, ..."""
+    """A tree with the meaning of its parts. Columns: part, the keys, cell, n0, n1, ..."""
 
-    sql: str
+    tree: exp.Query
     parts: tuple[Part, ...]
     keys: int
 
 
 @dataclass(frozen=True)
 class Stacked:
-    """A part with its SQL: numbers over a source, by the keys (and a cell) or all together."""
+    """A part with its numbers over relations that are joined on the unit, by the keys (and a cell) or all
+    together.
+    """
 
     part: Part
-    numbers: tuple[str, ...]
-    source: str
+    numbers: tuple[exp.Expr, ...]
+    relations: tuple[str, ...]
     by_keys: bool
     cell: str | None = None
+
+
+class Columns:
+    """The columns that a relation computes, each expression once and under a name of its own."""
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
+        self._names: dict[exp.Expr, str] = {}
+        self._nodes: dict[str, exp.Expr] = {}
+
+    def name(self, node: exp.Expr) -> str:
+        """The name of an expression."""
+        name = self._names.get(node)
+        if name is None:
+            name = f"{self._prefix}{len(self._names)}"
+            self._names[node] = name
+            self._nodes[name] = node
+        return name
+
+    def __getitem__(self, name: str) -> exp.Expr:
+        return self._nodes[name]
+
+    def __bool__(self) -> bool:
+        return bool(self._nodes)
+
+    def picked(self) -> list[exp.Expr]:
+        """What SELECT lists."""
+        return [named(node, name) for name, node in self._nodes.items()]
 
 
 class Builder:
@@ -51,96 +84,102 @@ class Builder:
     def __init__(self, leaf: Leaf) -> None:
         self.leaf = leaf
         self.keys = tuple(key.name for key in leaf.keys)
-        self.rows: dict[str, str] = {}
-        self.totals: dict[str, str] = {}
-        self.pairs: dict[str, str] = {}
-        self.shares: dict[str, str] = {}
+        self.rows, self.totals = Columns("v"), Columns("t")
+        self.pairs, self.shares = Columns("q"), Columns("s")
         self.stacked: list[Stacked] = []
-
-    def row(self, sql: str) -> str:
-        """A column of `rows`."""
-        return _named(self.rows, sql, "v")
-
-    def total(self, sql: str) -> str:
-        """A column of `totals`."""
-        return _named(self.totals, sql, "t")
-
-    def pair(self, sql: str) -> str:
-        """A column of `pairs`."""
-        return _named(self.pairs, sql, "q")
-
-    def share(self, sql: str) -> str:
-        """A column of `shares`."""
-        return _named(self.shares, sql, "s")
 
     def stack(self, part: Stacked) -> None:
         """One more part."""
         self.stacked.append(part)
 
-    def joined(self, left: str, right: str) -> str:
-        """Two common table expressions joined on the unit."""
-        on = " AND ".join(f"{left}.{unit} = {right}.{unit}" for unit in self.leaf.units)
-        return f"{left} JOIN {right} ON {on}"
-
-    def _ctes(self) -> list[str]:
-        rows = self.leaf.rows
-        own = [f"{sql} AS {name}" for name, sql in self.rows.items()]
-        picked = [each.sql(DIALECT) for each in rows.expressions] + own
-        clauses = [rows.args["from_"], *(rows.args.get("joins") or []), rows.args.get("where")]
-        tail = " ".join(each.sql(DIALECT).strip() for each in clauses if each is not None)
-        made = [f"__rows AS {self._kept()}(SELECT {', '.join(picked) or '1 AS one'} {tail})"]
+    def _relations(self) -> list[exp.CTE]:
+        units = self.leaf.units
+        made = [_relation(ROWS, self._read_rows(), self._kept())]
         if self.totals:
-            made.append(f"__totals AS ({_grouped(self.totals, '__rows', self.leaf.units)})")
+            made.append(_relation(TOTALS, _grouped(self.totals, ROWS, units)))
         if self.pairs or self.shares:
-            by = [*self.leaf.units, *self.keys]
-            made.append(f"__pairs AS MATERIALIZED ({_grouped(self.pairs, '__rows', by)})")
+            made.append(_relation(PAIRS, _grouped(self.pairs, ROWS, [*units, *self.keys]), True))
         if self.shares:
-            made.append(f"__shares AS ({_grouped(self.shares, '__pairs', self.leaf.units)})")
+            made.append(_relation(SHARES, _grouped(self.shares, PAIRS, units)))
         return made
 
-    def _kept(self) -> str:
-        """Rows that are numbered on the way must be computed once; a plain scan is cheaper read twice than
-        kept.
+    def _read_rows(self) -> exp.Select:
+        rows = self.leaf.rows
+        picked = [*(each.copy() for each in rows.expressions), *self.rows.picked()]
+        select = exp.Select(expressions=picked or [named(number(1), "one")], from_=rows.args["from_"].copy())
+        if rows.args.get("joins"):
+            select.set("joins", [each.copy() for each in rows.args["joins"]])
+        if rows.args.get("where"):
+            select.set("where", rows.args["where"].copy())
+        return select
+
+    def _kept(self) -> bool | None:
+        """Whether rows are materialized. Those with ROW_NUMBER must be, or they may change between reads; a
+        plain scan must not, as reading it twice is cheaper than keeping it; None leaves it to the engine.
         """
         if self.leaf.materialize:
-            return "MATERIALIZED "
-        plain = isinstance(self.leaf.rows.args["from_"].this, exp.Table) and not self.leaf.rows.args.get(
-            "joins"
-        )
-        return "NOT MATERIALIZED " if plain else ""
+            return True
+        rows = self.leaf.rows
+        plain = isinstance(rows.args["from_"].this, exp.Table) and not rows.args.get("joins")
+        return False if plain else None
 
     def build(self) -> Statement:
         """The whole statement."""
         width = max(len(each.numbers) for each in self.stacked)
-        texts = []
-        for index, each in enumerate(self.stacked):
-            nulls = [f"CAST(NULL AS {SQL_TYPES[key.kind]}) AS {key.name}" for key in self.leaf.keys]
-            padded = [*each.numbers, *["CAST(NULL AS BIGINT)"] * (width - len(each.numbers))]
-            picked = [
-                f"{index} AS part",
-                *(self.keys if each.by_keys else nulls),
-                f"{each.cell or 'CAST(NULL AS BIGINT)'} AS cell",
-                *(f"{number} AS n{place}" for place, number in enumerate(padded)),
-            ]
-            by = [*(self.keys if each.by_keys else ()), *((each.cell,) if each.cell else ())]
-            group = f" GROUP BY {', '.join(by)}" if by else ""
-            where = f" WHERE {each.cell} IS NOT NULL" if each.cell else ""
-            texts.append(f"SELECT {', '.join(picked)} FROM {each.source}{where}{group}")
-        sql = f"WITH {', '.join(self._ctes())} {' UNION ALL '.join(texts)}"
-        return Statement(sql, tuple(each.part for each in self.stacked), len(self.keys))
+        first, *others = (self._part(place, each, width) for place, each in enumerate(self.stacked))
+        tree: exp.Query = first
+        for part in others:
+            tree = exp.Union(this=tree, expression=part, distinct=False)
+        tree.set("with_", exp.With(expressions=self._relations()))
+        return Statement(tree, tuple(each.part for each in self.stacked), len(self.keys))
+
+    def _part(self, place: int, stacked: Stacked, width: int) -> exp.Select:
+        keys: list[exp.Expr] = [
+            column(key.name) if stacked.by_keys else named(missing(exp.DType[SQL_TYPES[key.kind]]), key.name)
+            for key in self.leaf.keys
+        ]
+        numbers = [*stacked.numbers, *(missing() for _ in range(width - len(stacked.numbers)))]
+        cell = missing() if stacked.cell is None else column(stacked.cell)
+        picked = [
+            named(number(place), "part"),
+            *keys,
+            named(cell, "cell"),
+            *(named(each, f"n{index}") for index, each in enumerate(numbers)),
+        ]
+        select = self._joined(stacked.relations, picked)
+        by = [column(key) for key in self.keys] if stacked.by_keys else []
+        if stacked.cell is not None:
+            by.append(column(stacked.cell))
+            select.set("where", exp.Where(this=present(column(stacked.cell))))
+        if by:
+            select.set("group", exp.Group(expressions=by))
+        return select
+
+    def _joined(self, relations: Sequence[str], picked: list[exp.Expr]) -> exp.Select:
+        """A SELECT from relations that are joined on the unit."""
+        first, *others = relations
+        select = exp.Select(expressions=picked, from_=exp.From(this=_named_table(first)))
+        for other in others:
+            on = [joined(exp.EQ, column(unit, first), column(unit, other)) for unit in self.leaf.units]
+            select.append("joins", exp.Join(this=_named_table(other), on=exp.and_(*on, copy=False)))
+        return select
 
 
-def _named(columns: dict[str, str], sql: str, prefix: str) -> str:
-    """The name of a column, made once for each expression."""
-    for name, text in columns.items():
-        if text == sql:
-            return name
-    name = f"{prefix}{len(columns)}"
-    columns[name] = sql
-    return name
+def _named_table(name: str) -> exp.Table:
+    return exp.Table(this=exp.to_identifier(name))
 
 
-def _grouped(columns: Mapping[str, str], source: str, by: Iterable[str]) -> str:
+def _relation(name: str, query: exp.Select, materialized: bool | None = None) -> exp.CTE:
+    made = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
+    if materialized is not None:
+        made.set("materialized", materialized)
+    return made
+
+
+def _grouped(columns: Columns, source: str, by: Iterable[str]) -> exp.Select:
     keys = list(by)
-    picked = ", ".join([*keys, *(f"{text} AS {name}" for name, text in columns.items())])
-    return f"SELECT {picked} FROM {source} GROUP BY {', '.join(keys)}"
+    return exp.Select(
+        expressions=[*map(column, keys), *columns.picked()],
+        from_=exp.From(this=_named_table(source)),
+        group=exp.Group(expressions=[column(key) for key in keys]),
+    )

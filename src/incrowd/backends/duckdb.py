@@ -12,13 +12,14 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.copies import Copies, identity
@@ -32,10 +33,11 @@ from incrowd.backends.duckdb_files import (
     unreadable,
     write_rows,
 )
-from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
+from incrowd.backends.duckdb_pieces import Piece, described, piece_select
 from incrowd.backends.frames import open_frame, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.totality import PIECE, Prover
+from incrowd.backends.trees import constant, quoted, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
@@ -114,16 +116,17 @@ class DuckDB:
 
     def _define(self, name: str) -> None:
         pieces = self._pieces(name)
-        select = " UNION ALL BY NAME ".join(self._selects(name, pieces))
+        select = " UNION ALL BY NAME ".join(map(text_of, self._selects(name, pieces)))
         self._connection.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {select}")
         bare = [replace(piece, origin=PIECE) for piece in pieces]
-        kinds = {sql: piece.types for sql, piece in zip(self._selects(name, bare), bare, strict=True)}
-        self._prover.view(name, kinds.items())
+        selects = zip(self._selects(name, bare), bare, strict=True)
+        kinds = {(hash(tree), *piece.types.items()): (tree, piece.types) for tree, piece in selects}
+        self._prover.view(name, kinds.values())
 
-    def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[str]:
+    def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[exp.Select]:
         """The pieces as the catalog declares them; `others` are pieces of the same table."""
         everywhere = {fold(column) for piece in (*pieces, *others) for column in piece.types}
-        return [piece_select(self._catalog, name, piece, everywhere).sql("duckdb") for piece in pieces]
+        return [piece_select(self._catalog, name, piece, everywhere) for piece in pieces]
 
     def _pieces(self, name: str) -> list[Piece]:
         source = self._catalog.source_of(name)
@@ -175,7 +178,7 @@ class DuckDB:
         before = self._attached.get(path)
         if before not in (None, name):
             self._connection.execute(f"DETACH {before}")
-        self._connection.execute(f"ATTACH IF NOT EXISTS {text(path)} AS {name} (READ_ONLY)")
+        self._connection.execute(f"ATTACH IF NOT EXISTS {constant(path)} AS {name} (READ_ONLY)")
         self._attached[path] = name
         return name
 
@@ -186,7 +189,7 @@ class DuckDB:
         (select,) = self._selects(name, [piece])
         recipe = f"view {self._catalog.tables[name].table or name} {self._catalog.tables[name].columns}"
         try:
-            place = self._copies.copy(path, recipe, partial(write_rows, self._connection, select))
+            place = self._copies.copy(path, recipe, partial(write_rows, self._connection, text_of(select)))
             return copied(self._connection, [place])
         except duckdb.Error:
             pass
@@ -222,10 +225,11 @@ class DuckDB:
 
         Nothing of what is read is kept, and the same statement reads all columns whatever they hold.
         """
-        for piece, select in zip(pieces, self._selects(name, pieces, others), strict=True):
+        for piece, tree in zip(pieces, self._selects(name, pieces, others), strict=True):
             recipe = f"read {piece.types} {self._catalog.tables[name].columns}"
             if piece.files and all(self._copies.seen(file, recipe) for file in piece.files):
                 continue
+            select = text_of(tree)
             columns = ", ".join(quoted(each) for each in described(self._connection, f"({select}) AS t"))
             try:
                 self._connection.execute(f"SELECT BIT_XOR(HASH({columns})) FROM ({select}) AS t").fetchall()
@@ -250,22 +254,23 @@ class DuckDB:
                 mark.update(f"{name} {line}\n".encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
 
-    def prove(self, sql: str) -> None:
+    def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
-        self._prover.prove(sql)
+        self._prover.prove(tree)
 
-    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement, with progress reported while it runs."""
-        self.prove(sql)
-        return self._run(sql, progress)
+        self.prove(tree)
+        return self._run(tree, progress)
 
-    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The same of a statement that is known to be total."""
-        failure = ""
+        failure, sql = "", text_of(tree)
+        read = {fold(each.name) for each in tree.find_all(exp.Table)}
         # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
         # itself.
         with self._lock:
-            self._refuse_changes(sql)
+            self._refuse_changes(read)
             try:
                 if progress is None:
                     found = self._connection.sql(sql).to_arrow_table()
@@ -277,14 +282,13 @@ class DuckDB:
                 # Raised here, where nothing keeps the engine's own words: they may hold values of rows.
                 raise BackendError(f"The database could not finish the question ({failure}).")
             # A statement reads files twice, to weigh people and to sum: both must see the same rows.
-            self._refuse_changes(sql)
+            self._refuse_changes(read)
             return found
 
-    def _refuse_changes(self, sql: str) -> None:
-        """Refuse a statement that may name a table whose files are not those that were looked at."""
-        folded = fold(sql)
+    def _refuse_changes(self, read: Collection[str]) -> None:
+        """Refuse a statement that reads a table whose files are not those that were looked at."""
         for name in self._catalog.tables:
-            if fold(name) in folded and not self._at_rest(name):
+            if fold(name) in read and not self._at_rest(name):
                 raise BackendError(
                     "The files of the tables changed while the question ran; ask again when they are at rest."
                 )

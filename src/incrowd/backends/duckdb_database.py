@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import duckdb
 
-from incrowd.backends.duckdb_pieces import Piece, described, quoted
+from incrowd.backends.duckdb_pieces import Piece, described
 from incrowd.backends.sources import source_column
+from incrowd.backends.trees import quoted
 from incrowd.errors import CatalogError
 from incrowd.query.typed import fold
 

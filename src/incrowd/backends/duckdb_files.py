@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from incrowd.backends import strict_csv
 from incrowd.backends.arrow_columns import readable
 from incrowd.backends.copies import Copies
-from incrowd.backends.duckdb_pieces import Piece, described, piece_select, quoted, text
+from incrowd.backends.duckdb_pieces import Piece, described, piece_select
+from incrowd.backends.trees import constant, quoted, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import CatalogError
 from incrowd.query.typed import fold
@@ -42,8 +43,8 @@ def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], 
 def _parquet_piece(
     connection: duckdb.DuckDBPyConnection, files: Sequence[str], folders: Sequence[str]
 ) -> Piece:
-    listed = ", ".join(text(_literal(connection, file)) for file in files)
-    plain = f"read_parquet([{text(_literal(connection, files[0]))}], {_OPTIONS})"
+    listed = ", ".join(constant(_literal(connection, file)) for file in files)
+    plain = f"read_parquet([{constant(_literal(connection, files[0]))}], {_OPTIONS})"
     types = {**described(connection, plain), **_nanoseconds(files[0])}
     own = {fold(each) for each in types}
     added = [each for each in folders if fold(each) not in own]
@@ -84,7 +85,7 @@ def misleading(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> s
     greatest value in fields of their own, which the engine trusts: one `é` in a block of `b` would hide
     every `b`.
     """
-    listed = ", ".join(text(_literal(connection, file)) for file in files)
+    listed = ", ".join(constant(_literal(connection, file)) for file in files)
     try:
         found = connection.execute(
             f"SELECT DISTINCT file_name FROM parquet_metadata([{listed}]) WHERE stats_min_value IS NULL "
@@ -100,7 +101,7 @@ def misleading(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> s
 
 def _folder_value(name: str) -> str:
     """What stands behind the = in a folder's name, as text."""
-    pattern = text(rf"[/\\]{re.escape(name)}=([^/\\]*)[/\\]")
+    pattern = constant(rf"[/\\]{re.escape(name)}=([^/\\]*)[/\\]")
     return f"NULLIF(TRY(url_decode(regexp_extract({_FILE}, {pattern}, 1))), '{_NO_VALUE}')"
 
 
@@ -186,7 +187,7 @@ def csv_piece(
     for file, header in headers.items():
         _refuse_records(catalog, table, file, header)
         piece = Piece("__csv", dict.fromkeys(header.names, "VARCHAR"))
-        select = piece_select(catalog, table, piece, everywhere).sql("duckdb")
+        select = text_of(piece_select(catalog, table, piece, everywhere))
         made.append(_csv_copy(connection, copies, file, header, table, select))
     return copied(connection, made)
 
@@ -203,14 +204,14 @@ def _refuse_records(catalog: Catalog, table: str, file: str, header: strict_csv.
 
 def copied(connection: duckdb.DuckDBPyConnection, copies: Sequence[Path]) -> Piece:
     """Copies that have the declared types already."""
-    listed = ", ".join(text(_literal(connection, str(each))) for each in copies)
+    listed = ", ".join(constant(_literal(connection, str(each))) for each in copies)
     origin = f"read_parquet([{listed}], {_OPTIONS}, union_by_name = true)"
     return Piece(origin, described(connection, origin))
 
 
 def write_rows(connection: duckdb.DuckDBPyConnection, select: str, place: Path) -> None:
     """What a query finds, as a Parquet file."""
-    connection.execute(f"COPY ({select}) TO {text(str(place))} (FORMAT parquet, USE_TMP_FILE false)")
+    connection.execute(f"COPY ({select}) TO {constant(str(place))} (FORMAT parquet, USE_TMP_FILE false)")
 
 
 def _csv_copy(

@@ -15,16 +15,6 @@ from incrowd.catalog import Catalog
 from incrowd.query.typed import fold
 
 
-def quoted(name: str) -> str:
-    """A name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
 @dataclass(frozen=True)
 class Piece:
     """Some rows of a table: SQL for FROM, and the engine's types of its columns."""

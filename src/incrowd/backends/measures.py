@@ -1,7 +1,7 @@
 """Values on their grids, as SQL: a measure's value in whole steps, the cell of a histogram, a unit's weight.
 
-Each text here is an integer whatever the row holds, and none can raise: what is clamped is clamped before
-it is cast.
+Each expression here is an integer whatever the row holds, and none can raise: what is clamped is clamped
+before it is cast.
 """
 
 from __future__ import annotations
@@ -9,8 +9,22 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from sqlglot import exp
+
+from incrowd.backends.trees import (
+    applied,
+    cast,
+    chosen,
+    integer,
+    joined,
+    number,
+    own,
+    quotient,
+    total_of,
+    wide,
+)
 from incrowd.query import Measure
-from incrowd.query.sql import DIALECT
+from incrowd.query.typed import double
 
 KEY_MASS = 1024
 """A unit gives its groups this much key weight in all, in whole numbers: one with more groups gives none."""
@@ -22,26 +36,12 @@ CENSUS_CELLS = 46
 _PAIR_BITS = 50
 
 
-def integer(value: int) -> str:
-    """An integer of 64 bits."""
-    return f"CAST({value} AS BIGINT)"
+def _where(measure: Measure, node: exp.Expr) -> exp.Expr:
+    present = None if measure.absent_if_null and not measure.tested else measure.present
+    return node if present is None else chosen((present.copy(), node))
 
 
-def _real(value: float) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
-
-
-def present_in(measure: Measure) -> str | None:
-    """The condition under which a measure counts a row; None where it always does."""
-    return None if measure.present is None else measure.present.sql(DIALECT)
-
-
-def _where(measure: Measure, text: str) -> str:
-    present = None if measure.absent_if_null and not measure.tested else present_in(measure)
-    return text if present is None else f"CASE WHEN {present} THEN {text} END"
-
-
-def steps_of(measure: Measure, exponent: int) -> str:
+def steps_of(measure: Measure, exponent: int) -> exp.Expr:
     """The measure's value on one row, in steps of 2^exponent; NULL where it is not there.
 
     Rounding to the nearest step moves no value past the clamped ends rounded up: floating-point subtraction,
@@ -49,10 +49,11 @@ def steps_of(measure: Measure, exponent: int) -> str:
     vanishes below float64, where some engines raise; scaling is exact, so the order makes no difference.
     """
     assert measure.value is not None
-    value = measure.value.sql(DIALECT)
-    centre = "" if measure.centre == 0 else f" - {_real(measure.centre)}"
-    scale, half = (_real(math.ldexp(part, power)) for part, power in ((1.0, -exponent), (0.5, exponent)))
-    inside = f"CAST(FLOOR((({value}){centre} + {half}) * {scale}) AS BIGINT)"
+    value = measure.value.copy()
+    centred = value if measure.centre == 0 else joined(exp.Sub, value, double(measure.centre))
+    half, scale = (double(math.ldexp(part, power)) for part, power in ((0.5, exponent), (1.0, -exponent)))
+    nearest = joined(exp.Mul, joined(exp.Add, centred, half), scale)
+    inside = cast(exp.Floor(this=nearest), exp.DType.BIGINT)
     low, high = measure.low, measure.high
     if measure.level == "pair":
         # The pair's sum is what is bounded; a row only has to fit into the integer.
@@ -60,9 +61,10 @@ def steps_of(measure: Measure, exponent: int) -> str:
         low, high = -widest, widest
     below, above = (integer(_grid(end - measure.centre, exponent)) for end in (low, high))
     # NULL and NaN pass none of the tests: engines order NaN above infinity.
-    clamped = (
-        f"CASE WHEN {value} < {_real(low)} THEN {below} WHEN {value} <= {_real(high)} THEN {inside} "
-        f"WHEN {value} <= CAST('Infinity' AS DOUBLE) THEN {above} END"
+    clamped = chosen(
+        (joined(exp.LT, value, double(low)), below),
+        (joined(exp.LTE, value, double(high)), inside),
+        (joined(exp.LTE, value, double(math.inf)), above),
     )
     return _where(measure, clamped)
 
@@ -71,54 +73,58 @@ def _grid(value: float, exponent: int) -> int:
     return math.floor(math.ldexp(value, -exponent) + 0.5)
 
 
-def cell_of(measure: Measure) -> str:
+def cell_of(measure: Measure) -> exp.Expr:
     """The cell of a quantile's histogram that a row falls into; NULL where its value is not there."""
     assert measure.value is not None
-    value = f"({measure.value.sql(DIALECT)})"
+    value = measure.value.copy()
     width = (measure.high - measure.low) / measure.buckets
-    low, high, last = _real(measure.low), _real(measure.high), integer(measure.buckets - 1)
+    low, high, last = double(measure.low), double(measure.high), integer(measure.buckets - 1)
     # One cell is added before the division and taken off again, so that nothing vanishes below float64.
-    cells = f"CAST(FLOOR(({value} - {low} + {_real(width)}) / {_real(width)}) AS BIGINT) - {integer(1)}"
-    inside = f"LEAST({cells}, {last})"
-    cell = (
-        f"CASE WHEN {value} < {low} THEN {integer(0)} WHEN {value} < {high} THEN {inside} "
-        f"WHEN {value} <= CAST('Infinity' AS DOUBLE) THEN {last} END"
+    raised = joined(exp.Add, joined(exp.Sub, value, low), double(width))
+    cells = cast(exp.Floor(this=quotient(raised, double(width))), exp.DType.BIGINT)
+    least = exp.Least(this=joined(exp.Sub, cells, integer(1)), expressions=[own(last)], ignore_nulls=True)
+    cell = chosen(
+        (joined(exp.LT, value, low), integer(0)),
+        (joined(exp.LT, value, high), least),
+        (joined(exp.LTE, value, double(math.inf)), last),
     )
     return _where(measure, cell)
 
 
-def pair_value(measure: Measure, column: str, exponent: int) -> str:
+def pair_value(measure: Measure, column: exp.Expr, exponent: int) -> exp.Expr:
     """The sum of a unit's rows in one group, clamped into the measure's bounds, in steps."""
-    low, high = (_grid(end, exponent) for end in (measure.low, measure.high))
-    summed = f"COALESCE(SUM({column}), 0)"
-    inside = f"CASE WHEN {summed} < {low} THEN {low} WHEN {summed} > {high} THEN {high} ELSE {summed} END"
-    return f"CAST({inside} AS BIGINT)"
+    low, high = (number(_grid(end, exponent)) for end in (measure.low, measure.high))
+    summed = total_of(column)
+    below, above = joined(exp.LT, summed, low), joined(exp.GT, summed, high)
+    return cast(chosen((below, low), (above, high), default=summed), exp.DType.BIGINT)
 
 
-def weight_of(column: str, signed: bool) -> str:
+def weight_of(column: exp.Expr, signed: bool) -> exp.Expr:
     """The sum of absolute values; NULL beyond 2^62, where a unit counts for nothing."""
-    summed = f"COALESCE(SUM({f'ABS({column})' if signed else column}), 0)"
-    return f"CASE WHEN {summed} <= CAST({MOST} AS HUGEINT) THEN CAST({summed} AS BIGINT) END"
+    summed = total_of(applied(exp.Abs, column) if signed else column)
+    return chosen((joined(exp.LTE, summed, wide(MOST)), cast(summed, exp.DType.BIGINT)))
 
 
-def unit_sum(column: str) -> str:
+def unit_sum(column: exp.Expr) -> exp.Expr:
     """What a unit's rows sum to; NULL beyond 2^62."""
-    summed = f"COALESCE(SUM({column}), 0)"
-    bound = f"CAST({MOST} AS HUGEINT)"
-    return f"CASE WHEN {summed} <= {bound} AND {summed} >= -{bound} THEN CAST({summed} AS BIGINT) END"
+    summed, bound = total_of(column), wide(MOST)
+    inside = joined(exp.And, joined(exp.LTE, summed, bound), joined(exp.GTE, summed, applied(exp.Neg, bound)))
+    return chosen((inside, cast(summed, exp.DType.BIGINT)))
 
 
-def counted(text: str) -> str:
+def counted(node: exp.Expr) -> exp.Expr:
     """A sum as BIGINT, clamped to what mechanisms take: a contraction, so no sensitivity grows."""
-    bound = f"CAST({MOST_RELEASED} AS HUGEINT)"
-    inside = f"WHEN {text} < -{bound} THEN -{bound} ELSE COALESCE({text}, 0) END"
-    return f"CAST(CASE WHEN {text} > {bound} THEN {bound} {inside} AS BIGINT)"
+    bound = wide(MOST_RELEASED)
+    low = applied(exp.Neg, bound)
+    inside = applied(exp.Coalesce, node, number(0))
+    above, below = joined(exp.GT, node, bound), joined(exp.LT, node, low)
+    return cast(chosen((above, bound), (below, low), default=inside), exp.DType.BIGINT)
 
 
-def capped_sum(weight: str, cap: int) -> str:
+def capped_sum(weight: exp.Expr, cap: int) -> exp.Expr:
     """The total of units' weights, each up to a cap; a weight of NULL is beyond every cap."""
-    c = integer(cap)
-    return counted(f"SUM(CASE WHEN {weight} <= {c} THEN {weight} ELSE {c} END)")
+    most = integer(cap)
+    return counted(exp.Sum(this=chosen((joined(exp.LTE, weight, most), weight), default=most)))
 
 
 def weight_cap(measure: Measure, cap: float | None = None) -> int:

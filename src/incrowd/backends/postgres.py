@@ -16,7 +16,6 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-import sqlglot
 from psycopg_pool import ConnectionPool
 from sqlglot import exp
 
@@ -27,10 +26,10 @@ from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.sources import one_url, projection, public_types, timeout_of
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import Written, translate
+from incrowd.backends.translation import Translations, translate
+from incrowd.backends.trees import text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
-from incrowd.query.sql import DIALECT as ASKED
 from incrowd.query.typed import fold
 
 _CHUNK = 10_000
@@ -79,9 +78,9 @@ class Postgres:
             [_place_of(each) for name, each in self._relations.items() if catalog.tables[name].private],
         )
         for name, query in self._tables.items():
-            self._prover.read(name, query.sql(DIALECT.name))
+            self._prover.read(name, query)
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
-        self._written = Written(lambda sql: translate(sql, DIALECT, self._tables, self._once))
+        self._translated = Translations(lambda tree: translate(tree, DIALECT, self._tables, self._once))
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"
         )
@@ -163,22 +162,22 @@ class Postgres:
             failed = type(error).__name__
         raise BackendError(f"The database cannot be reached ({failed}).")
 
-    def statement(self, sql: str) -> str:
+    def statement(self, tree: exp.Query) -> str:
         """A statement in PostgreSQL's words."""
-        return self._written(sql)
+        return text_of(self._translated(tree), DIALECT.name)
 
-    def prove(self, sql: str) -> None:
+    def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
-        self._prover.prove(self.statement(sql))
+        self._prover.prove(self._translated(tree))
 
-    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement."""
-        self.prove(sql)
-        return self._run(sql, progress)
+        self.prove(tree)
+        return self._run(tree, progress)
 
-    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The same of a statement that is known to be total."""
-        text, read = self.statement(sql), self._read_by(sql)
+        text, read = self.statement(tree), self._read_by(tree)
         failed = ""
         if progress is not None:
             progress(0.0)
@@ -212,9 +211,9 @@ class Postgres:
         # Not inside a handler: an error keeps the one that was handled when it was raised.
         raise BackendError(failed)
 
-    def _read_by(self, sql: str) -> list[Relation]:
+    def _read_by(self, tree: exp.Query) -> list[Relation]:
         """The relations that a statement reads."""
-        names = {fold(each.name) for each in sqlglot.parse_one(sql, read=ASKED).find_all(exp.Table)}
+        names = {fold(each.name) for each in tree.find_all(exp.Table)}
         return [relation for name, relation in self._relations.items() if fold(name) in names]
 
     def close(self) -> None:
@@ -236,7 +235,7 @@ def _lock(connection: psycopg.Connection[Any], read: Iterable[Relation]) -> None
     locks, and computes nothing.
     """
     for each in read:
-        table = _table(each).sql(DIALECT.name)
+        table = text_of(_table(each), DIALECT.name)
         connection.execute(f"PREPARE incrowd AS SELECT 1 FROM {table}; DEALLOCATE incrowd".encode())
 
 

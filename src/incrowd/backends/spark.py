@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
@@ -38,10 +37,10 @@ from incrowd.backends.spark_files import (
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import Written, translate
+from incrowd.backends.translation import Translations, translate
+from incrowd.backends.trees import quoted, text_of
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
-from incrowd.query.sql import DIALECT as STATEMENTS
 from incrowd.query.typed import fold
 
 if TYPE_CHECKING:
@@ -88,13 +87,13 @@ class Spark:
         self._opened = {name: self._open(name) for name in catalog.tables}
         self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
         self._tables = {fold(name): self._projection(name) for name in catalog.tables}
-        self._written = Written(self._write)
+        self._translated = Translations(self._translate)
         private = [view for name, view in self._views.items() if catalog.tables[name].private]
         self._prover = Prover(
             "spark", {self._views[name]: self._types(name) for name in self._views}, private
         )
         for name, query in self._tables.items():
-            self._prover.read(name, query.sql(DIALECT.name))
+            self._prover.read(name, query)
         self._whole = {name: self._read_before(name) for name in catalog.tables}
         self.refresh(catalog.tables)
         self._copies.sweep()
@@ -126,7 +125,7 @@ class Spark:
         return self._catalog.tables[name].table or name
 
     def _quoted(self, name: str) -> str:
-        return ".".join(_quoted(part) for part in self._place(name).split("."))
+        return ".".join(quoted(part, DIALECT.name) for part in self._place(name).split("."))
 
     # What tables are made of.
 
@@ -238,7 +237,7 @@ class Spark:
         return self._parquet(opened, opened.paths)
 
     def _parquet(self, opened: Opened, paths: Sequence[str]) -> DataFrame:
-        columns = (f"{_quoted(name)} {stored_as(kind)}" for name, kind in opened.read.items())
+        columns = (f"{quoted(name, DIALECT.name)} {stored_as(kind)}" for name, kind in opened.read.items())
         return self._session.read.schema(", ".join(columns)).parquet(*paths)
 
     def _has_places(self, opened: Opened) -> bool:
@@ -325,7 +324,7 @@ class Spark:
 
     def _recipe(self, name: str) -> str:
         """How a table is read: by which Spark, from which types, into which columns."""
-        query = self._tables[fold(name)].sql(DIALECT.name)
+        query = text_of(self._tables[fold(name)], DIALECT.name)
         return f"{self._session.version} {self._opened[name].read} {query}"
 
     def _read_whole(self, new: Mapping[str, Sequence[File]], found: Mapping[str, Listing]) -> None:
@@ -339,7 +338,7 @@ class Spark:
             opened, view = self._opened[name], f"{self._views[name]}_new"
             whole = len(files) == len(found[name].files)
             (self._frame(opened) if whole else self._part(opened, files)).createOrReplaceTempView(view)
-            columns = self._declared_columns(name, view).sql(DIALECT.name)
+            columns = text_of(self._declared_columns(name, view), DIALECT.name)
             texts[name] = f"SELECT bit_xor(xxhash64(*)) FROM ({columns})"
         if failure := self._failure(" UNION ALL ".join(texts.values())):
             for name, text in texts.items():
@@ -361,7 +360,9 @@ class Spark:
     def _part(self, opened: Opened, files: Sequence[File]) -> DataFrame:
         """Some files of a table. What their folders say is NULL here: it is in none of them."""
         part = self._parquet(opened, [literal_path(each.path) for each in files])
-        return part.selectExpr("*", *(f"CAST(NULL AS STRING) AS {_quoted(each)}" for each in opened.folders))
+        return part.selectExpr(
+            "*", *(f"CAST(NULL AS STRING) AS {quoted(each, DIALECT.name)}" for each in opened.folders)
+        )
 
     # Questions.
 
@@ -371,12 +372,12 @@ class Spark:
         seen = self._sealed(lambda: self._current(names))
         return hashlib.sha256(repr(seen).encode()).hexdigest()
 
-    def statement(self, sql: str) -> str:
+    def statement(self, tree: exp.Query) -> str:
         """A statement in Spark's words."""
-        return self._written(sql)
+        return text_of(self._translated(tree), DIALECT.name)
 
-    def _write(self, sql: str) -> str:
-        for window in sqlglot.parse_one(sql, read=STATEMENTS).find_all(exp.Window):
+    def _translate(self, tree: exp.Query) -> exp.Query:
+        for window in tree.find_all(exp.Window):
             select = window.find_ancestor(exp.Select)
             for table in select.find_all(exp.Table) if select is not None else ():
                 if table.name in self._views and table.name not in self._placed:
@@ -384,20 +385,20 @@ class Spark:
                         f"Spark does not number the rows of {table.name}, each of which is a unit; ask "
                         "without the join, or let the owner declare Parquet files, with path."
                     )
-        return translate(sql, DIALECT, self._tables)
+        return translate(tree, DIALECT, self._tables)
 
-    def prove(self, sql: str) -> None:
+    def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
-        self._prover.prove(self.statement(sql))
+        self._prover.prove(self._translated(tree))
 
-    def run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement."""
-        self.prove(sql)
-        return self._run(sql, progress)
+        self.prove(tree)
+        return self._run(tree, progress)
 
-    def _run(self, sql: str, progress: Progress | None = None) -> pa.Table:
+    def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The same of a statement that is known to be total."""
-        text = self.statement(sql)
+        text = self.statement(tree)
         if progress is not None:
             progress(0.0)
         names = [name for name, view in self._views.items() if f"`{view}`" in text]
@@ -488,7 +489,3 @@ class Spark:
                 self._session.catalog.dropTempView(f"{view}_new")
             if hasattr(self._session, "client"):
                 self._session.stop()
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

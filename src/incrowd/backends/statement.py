@@ -19,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from incrowd.backends.builder import Builder, Part, Stacked, Statement
+from sqlglot import exp
+
+from incrowd.backends.builder import PAIRS, ROWS, SHARES, TOTALS, Builder, Part, Stacked, Statement
 from incrowd.backends.measures import (
     CENSUS_CELLS,
     KEY_MASS,
@@ -27,14 +29,13 @@ from incrowd.backends.measures import (
     cell_of,
     census_exponent,
     counted,
-    integer,
     pair_value,
-    present_in,
     steps_of,
     unit_sum,
     weight_cap,
     weight_of,
 )
+from incrowd.backends.trees import cast, chosen, column, count, integer, joined, number, own, quotient
 from incrowd.query import Leaf, Measure
 
 __all__ = [
@@ -50,11 +51,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Column:
-    """A measure inside a statement: what is summed over a source, and the unit's weight."""
+    """A measure inside a statement: what is summed over relations, and the unit's weight."""
 
-    summed: str
-    source: str
-    weight: str
+    summed: exp.Expr
+    relations: tuple[str, ...]
+    weight: exp.Column | None = None
+    """None where each row is a unit of its own."""
 
 
 def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -> Statement:
@@ -65,71 +67,63 @@ def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -
     """
     builder = Builder(leaf)
     direct = not leaf.units
-    numbers: dict[str, dict[str, str]] = {"sums": {}, "pairs": {}}
-    for name, each in leaf.measures.items():
-        paired = each.level == "pair" and not direct
+    numbers: dict[str, dict[str, exp.Expr]] = {"sums": {}, "pairs": {}}
+    for name, measure in leaf.measures.items():
+        paired = measure.level == "pair" and not direct
         if direct:
-            column = _row_unit(builder, each)
+            summand = _row_unit(builder, measure)
         else:
-            column = _of_pairs(builder, each) if paired else _of_rows(builder, each)
-        if each.buckets:
-            cell = builder.row(cell_of(each))
-            builder.stack(Stacked(Part("histogram", (name,)), (column.summed,), column.source, True, cell))
+            summand = _of_pairs(builder, measure) if paired else _of_rows(builder, measure)
+        if measure.buckets:
+            cell = builder.rows.name(cell_of(measure))
+            part = Part("histogram", (name,))
+            builder.stack(Stacked(part, (summand.summed,), summand.relations, True, cell))
         else:
-            numbers["pairs" if paired else "sums"][name] = column.summed
-        if generous and name in generous and not direct:
-            caps = (weight_cap(each), weight_cap(each, generous[name]))
-            texts = tuple(capped_sum(column.weight, cap) for cap in caps)
-            builder.stack(Stacked(Part("totals", (name,)), texts, column.weight.partition(".")[0], False))
+            numbers["pairs" if paired else "sums"][name] = summand.summed
+        if generous and name in generous and summand.weight is not None:
+            caps = (weight_cap(measure), weight_cap(measure, generous[name]))
+            totals = tuple(capped_sum(summand.weight, cap) for cap in caps)
+            builder.stack(Stacked(Part("totals", (name,)), totals, (summand.weight.table,), False))
     if not leaf.public:
-        mass = f"COUNT(*) * {integer(KEY_MASS)}"
-        if not direct:
-            mass = f"SUM(__shares.{builder.share(_key_share(leaf.norm))})"
-        numbers["sums" if direct else "pairs"]["keys"] = counted(mass)
+        numbers["sums" if direct else "pairs"]["keys"] = counted(_key_mass(builder))
     if not any(numbers.values()) and not builder.stacked:
         numbers["sums"] = {"nothing": integer(0)}
-    by_row = builder.joined("__rows", "__totals") if leaf.keys else "__totals"
-    sources = {
-        "sums": by_row if builder.totals else "__rows",
-        "pairs": builder.joined("__pairs", "__shares"),
-    }
-    for kind, found in numbers.items():
-        if found:
-            builder.stack(Stacked(Part(kind, tuple(found)), tuple(found.values()), sources[kind], True))
+    by_row = (ROWS, TOTALS) if leaf.keys else (TOTALS,)
+    relations = {"sums": by_row if builder.totals else (ROWS,), "pairs": (PAIRS, SHARES)}
+    for kind, sums in numbers.items():
+        if sums:
+            builder.stack(Stacked(Part(kind, tuple(sums)), tuple(sums.values()), relations[kind], True))
     return builder.build()
 
 
 def _row_unit(builder: Builder, measure: Measure) -> _Column:
     """Where each row is a unit of its own, its clamped value is all that the unit adds."""
     if measure.value is not None and not measure.buckets:
-        return _Column(counted(f"SUM({builder.row(steps_of(measure, measure.exponent))})"), "__rows", "")
+        value = builder.rows.name(steps_of(measure, measure.exponent))
+        return _Column(_sum(column(value)), (ROWS,))
     one = integer(1 << -measure.exponent)
-    flag = _flag(builder, measure)
-    return _Column(
-        counted(f"SUM({one if flag is None else f'CASE WHEN {flag} THEN {one} END'})"), "__rows", ""
-    )
+    return _Column(_sum(_if(_flag(builder, measure), one)), (ROWS,))
 
 
 def _of_rows(builder: Builder, measure: Measure) -> _Column:
     """A measure that is summed over rows, each shrunk by its unit's weight."""
     if not builder.keys and not measure.buckets:
         return _of_units(builder, measure)
-    source = builder.joined("__rows", "__totals")
-    cap = weight_cap(measure)
+    relations, cap = (ROWS, TOTALS), weight_cap(measure)
     if measure.weighing == "own" and measure.value is not None:
-        value = builder.row(steps_of(measure, measure.exponent))
-        weight = builder.total(weight_of(value, measure.low < 0))
+        value = builder.rows.name(steps_of(measure, measure.exponent))
+        weight = builder.totals.name(weight_of(column(value), measure.low < 0))
     else:
         flag = _flag(builder, measure)
-        weight = builder.total(_count(flag))
+        weight = builder.totals.name(_count(flag))
         if measure.value is None or measure.buckets:
-            share = builder.total(_shrunk(integer(1 << -measure.exponent), builder.totals[weight], cap))
-            one = share if flag is None else f"CASE WHEN {flag} THEN {share} END"
-            return _Column(counted(f"SUM({one})"), source, f"__totals.{weight}")
-        value = builder.row(steps_of(measure, measure.exponent))
-    share = builder.total(_share(builder.totals[weight], cap))
-    summed = counted(f"SUM({_shared(value, f'__totals.{share}', measure.low - measure.centre < 0)})")
-    return _Column(summed, source, f"__totals.{weight}")
+            one = integer(1 << -measure.exponent)
+            share = builder.totals.name(_shrunk(one, builder.totals[weight], cap))
+            return _Column(_sum(_if(flag, column(share))), relations, column(weight, TOTALS))
+        value = builder.rows.name(steps_of(measure, measure.exponent))
+    share = builder.totals.name(_share(builder.totals[weight], cap))
+    part = _shared(column(value), column(share, TOTALS), measure.low - measure.centre < 0)
+    return _Column(_sum(part), relations, column(weight, TOTALS))
 
 
 def _of_units(builder: Builder, measure: Measure) -> _Column:
@@ -140,33 +134,34 @@ def _of_units(builder: Builder, measure: Measure) -> _Column:
     """
     cap = weight_cap(measure)
     if measure.value is None:
-        weight = builder.total(_count(_flag(builder, measure)))
-        part = _shrunk(integer(1 << -measure.exponent), weight, cap)
-        return _Column(counted(f"SUM({weight} * ({part}))"), "__totals", f"__totals.{weight}")
-    value = builder.row(steps_of(measure, measure.exponent))
+        weight = builder.totals.name(_count(_flag(builder, measure)))
+        one = _shrunk(integer(1 << -measure.exponent), column(weight), cap)
+        return _Column(_sum(joined(exp.Mul, column(weight), one)), (TOTALS,), column(weight, TOTALS))
+    value = builder.rows.name(steps_of(measure, measure.exponent))
     if measure.weighing == "own":
-        weight = builder.total(weight_of(value, measure.low < 0))
+        weight = builder.totals.name(weight_of(column(value), measure.low < 0))
     else:
-        weight = builder.total(_count(_flag(builder, measure)))
-    total = builder.total(unit_sum(value))
-    share = f"{total} * ({_share(weight, cap)})"
-    part = f"CASE WHEN {weight} <= {integer(cap)} THEN {total} ELSE CAST(TRUNC({share}) AS BIGINT) END"
-    return _Column(counted(f"SUM({part})"), "__totals", f"__totals.{weight}")
+        weight = builder.totals.name(_count(_flag(builder, measure)))
+    total = builder.totals.name(unit_sum(column(value)))
+    shared = _shared(column(total), _share(column(weight), cap), True)
+    inside = joined(exp.LTE, column(weight), integer(cap))
+    part = chosen((inside, column(total)), default=shared)
+    return _Column(_sum(part), (TOTALS,), column(weight, TOTALS))
 
 
 def _of_pairs(builder: Builder, measure: Measure) -> _Column:
     """A measure that is summed over (unit, group) pairs."""
-    source = builder.joined("__pairs", "__shares")
     cap = weight_cap(measure)
-    column, weight = _paired(builder, measure, measure.exponent)
+    value, weight = _paired(builder, measure, measure.exponent)
     if measure.value is not None:
-        summed = counted(f"SUM({_shrunk(f'__pairs.{column}', f'__shares.{weight}', cap)})")
+        assert value is not None
+        part: exp.Expr = _shrunk(column(value, PAIRS), column(weight, SHARES), cap)
     else:
         shrink = _shrunk if measure.norm == 1 else _shrunk_l2
-        share = builder.share(shrink(integer(1 << -measure.exponent), builder.shares[weight], cap))
-        one = f"__shares.{share}"
-        summed = counted(f"SUM({one if column is None else f'CASE WHEN __pairs.{column} THEN {one} END'})")
-    return _Column(summed, source, f"__shares.{weight}")
+        one = integer(1 << -measure.exponent)
+        share = builder.shares.name(shrink(one, builder.shares[weight], cap))
+        part = _if(value, column(share, SHARES), PAIRS)
+    return _Column(_sum(part), (PAIRS, SHARES), column(weight, SHARES))
 
 
 def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | None, str]:
@@ -174,78 +169,89 @@ def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | No
     weight.
     """
     if measure.value is not None:
-        column = builder.pair(pair_value(measure, builder.row(steps_of(measure, exponent)), exponent))
-        return column, builder.share(weight_of(column, measure.low < 0))
+        row = builder.rows.name(steps_of(measure, exponent))
+        value = builder.pairs.name(pair_value(measure, column(row), exponent))
+        return value, builder.shares.name(weight_of(column(value), measure.low < 0))
     flag = _flag(builder, measure)
     if flag is None:
-        return None, builder.share("COUNT(*)")
-    column = builder.pair(f"COUNT(CASE WHEN {flag} THEN 1 END) > 0")
-    return column, builder.share(f"COUNT(CASE WHEN {column} THEN 1 END)")
+        return None, builder.shares.name(count())
+    some = builder.pairs.name(joined(exp.GT, _count(flag), number(0)))
+    return some, builder.shares.name(_count(some))
 
 
 def _flag(builder: Builder, measure: Measure) -> str | None:
-    """A test over columns of `rows`: whether the measure counts there. None where it always does."""
-    present = present_in(measure)
-    if present is None:
-        return None
-    return builder.row(present)
+    """The column of `rows` that says whether the measure counts there. None where it always does."""
+    return None if measure.present is None else builder.rows.name(measure.present.copy())
 
 
-def _count(flag: str | None) -> str:
-    """The number of rows for which a test holds."""
-    if flag is None:
-        return "COUNT(*)"
-    column = flag.removesuffix(" IS NOT NULL")
-    return (
-        f"COUNT({column})"
-        if column != flag and column.isidentifier()
-        else f"COUNT(CASE WHEN {flag} THEN 1 END)"
-    )
+def _if(flag: str | None, node: exp.Expr, relation: str = "") -> exp.Expr:
+    """An expression where a column is true, and NULL elsewhere; everywhere without a column."""
+    return node if flag is None else chosen((column(flag, relation), node))
 
 
-def _shrunk(value: str, weight: str, cap: int) -> str:
+def _count(flag: str | None) -> exp.Expr:
+    """The number of rows for which a column is true."""
+    return count() if flag is None else count(_if(flag, number(1)))
+
+
+def _sum(node: exp.Expr) -> exp.Expr:
+    return counted(exp.Sum(this=own(node)))
+
+
+def _shrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
     """The value where the unit weighs at most the cap, else its share of the cap, towards zero; NULL where it
     weighs NULL.
     """
-    c = integer(cap)
-    return f"CASE WHEN {weight} <= {c} THEN {value} ELSE {value} * {c} // {weight} END"
+    most = integer(cap)
+    less = joined(exp.IntDiv, joined(exp.Mul, value, most), weight)
+    return chosen((joined(exp.LTE, weight, most), value), default=less)
 
 
-def _share(weight: str, cap: int) -> str:
+def _share(weight: exp.Expr, cap: int) -> exp.Expr:
     """Which part of a unit counts: all of it up to the cap; NULL where it weighs NULL."""
-    c = integer(cap)
-    part = f"CAST({c} AS DOUBLE) / {weight}"
-    return f"CASE WHEN {weight} <= {c} THEN CAST(1 AS DOUBLE) WHEN {weight} > {c} THEN {part} END"
+    most = integer(cap)
+    part = quotient(cast(most, exp.DType.DOUBLE), weight)
+    whole = cast(number(1), exp.DType.DOUBLE)
+    return chosen((joined(exp.LTE, weight, most), whole), (joined(exp.GT, weight, most), part))
 
 
-def _shared(value: str, share: str, signed: bool) -> str:
+def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
     """A value's part of what counts, towards zero. One division per unit instead of one per row.
 
     Float64 makes sums exceed the cap C by less than a part in 2^51, which is less than one step as long as
     C < 2^51, and sums of whole numbers that exceed C by less than one do not exceed it.
     """
-    product = f"{value} * {share}"
-    return f"CAST({'TRUNC' if signed else 'FLOOR'}({product}) AS BIGINT)"
+    cut = exp.Trunc if signed else exp.Floor
+    return cast(cut(this=joined(exp.Mul, value, share)), exp.DType.BIGINT)
 
 
-def _shrunk_l2(value: str, weight: str, cap: int) -> str:
+def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
     """As `_shrunk` for a unit whose `weight` pairs all have the same value: so that their length is that of
     `cap` pairs.
 
     Division and square root are correctly rounded on every engine, so the result is the same to the bit.
     """
-    c = integer(cap)
-    less = f"CAST(FLOOR({value} * SQRT(CAST({c} AS DOUBLE) / {weight})) AS BIGINT)"
-    return f"CASE WHEN {weight} <= {c} THEN {value} WHEN {weight} > {c} THEN {less} END"
+    most = integer(cap)
+    root = exp.Sqrt(this=quotient(cast(most, exp.DType.DOUBLE), weight))
+    less = _shared(value, root, False)
+    return chosen((joined(exp.LTE, weight, most), value), (joined(exp.GT, weight, most), less))
 
 
-def _key_share(norm: int) -> str:
+def _key_mass(builder: Builder) -> exp.Expr:
+    """What a group weighs towards being shown: the shares of its units."""
+    if not builder.leaf.units:
+        return joined(exp.Mul, count(), integer(KEY_MASS))
+    return exp.Sum(this=column(builder.shares.name(_key_share(builder.leaf.norm)), SHARES))
+
+
+def _key_share(norm: int) -> exp.Expr:
     """What a unit gives each of its groups towards being shown: of KEY_MASS in all, or in length."""
     if norm == 1:
-        return f"{integer(KEY_MASS)} // COUNT(*)"
+        return joined(exp.IntDiv, integer(KEY_MASS), count())
     # KEY_MASS / sqrt(m) is never so near a whole number that rounding could cross it: m k^2 is whole.
-    each = f"CAST(FLOOR({KEY_MASS} / SQRT(CAST(COUNT(*) AS DOUBLE))) AS BIGINT)"
-    return f"CASE WHEN COUNT(*) <= {KEY_MASS} THEN {each} ELSE 0 END"
+    part = quotient(number(KEY_MASS), exp.Sqrt(this=cast(count(), exp.DType.DOUBLE)))
+    few = joined(exp.LTE, count(), number(KEY_MASS))
+    return chosen((few, cast(exp.Floor(this=part), exp.DType.BIGINT)), default=number(0))
 
 
 def census_statement(leaf: Leaf) -> Statement:
@@ -257,15 +263,20 @@ def census_statement(leaf: Leaf) -> Statement:
     """
     builder = Builder(leaf)
     limits = [0, *(1 << cell for cell in range(CENSUS_CELLS))]
-    for key, each in leaf.uncapped.items():
-        if each.level == "pair":
-            weight, source = _paired(builder, each, census_exponent(each))[1], "__shares"
-        elif each.weighing == "own" and each.value is not None:
-            value = builder.row(steps_of(each, census_exponent(each)))
-            weight, source = builder.total(weight_of(value, each.low < 0)), "__totals"
+    for key, measure in leaf.uncapped.items():
+        if measure.level == "pair":
+            weight, relation = _paired(builder, measure, census_exponent(measure))[1], SHARES
+        elif measure.weighing == "own" and measure.value is not None:
+            value = builder.rows.name(steps_of(measure, census_exponent(measure)))
+            weight, relation = builder.totals.name(weight_of(column(value), measure.low < 0)), TOTALS
         else:
-            flag = _flag(builder, each)
-            weight, source = builder.total(_count(flag)), "__totals"
-        counts = tuple(f"COUNT(CASE WHEN {weight} <= {limit} THEN NULL ELSE 1 END)" for limit in limits)
-        builder.stack(Stacked(Part("census", (key,)), counts, source, False))
+            weight, relation = builder.totals.name(_count(_flag(builder, measure))), TOTALS
+        counts = tuple(_heavier(weight, limit) for limit in limits)
+        builder.stack(Stacked(Part("census", (key,)), counts, (relation,), False))
     return builder.build()
+
+
+def _heavier(weight: str, limit: int) -> exp.Expr:
+    """How many units weigh more than a limit."""
+    light = joined(exp.LTE, column(weight), number(limit))
+    return count(chosen((light, exp.Null()), default=number(1)))

@@ -15,16 +15,14 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 import duckdb
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ErrorLevel
 
+from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError
-from incrowd.query.sql import DIALECT
 from incrowd.query.typed import fold
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
-_MOST_WRITTEN = 32
+_MOST_KEPT = 4
 
 SAME: frozenset[type[exp.Expr]] = frozenset(
     {
@@ -62,14 +60,17 @@ class Dialect:
 
 
 def translate(
-    sql: str, dialect: Dialect, tables: Mapping[str, exp.Query], once: Collection[str] = frozenset()
-) -> str:
-    """`sql` for an engine, with each table, known by its folded name, replaced by the query that reads it.
+    statement: exp.Query,
+    dialect: Dialect,
+    tables: Mapping[str, exp.Query],
+    once: Collection[str] = frozenset(),
+) -> exp.Query:
+    """A statement for an engine. Each table, known by its folded name, becomes the query that reads it.
 
     Names are folded, as DuckDB compares them; engines that do not fold see one spelling only. Rows of a table
     named in `once` are kept, and not read a second time.
     """
-    tree = sqlglot.parse_one(sql, read=DIALECT)
+    tree = statement.copy()
     if once and any(fold(each.name) in once for each in tree.find_all(exp.Table)):
         keep_rows(tree)
     made = {fold(each.alias) for each in tree.find_all(exp.CTE)}
@@ -77,25 +78,27 @@ def translate(
     if dialect.longest_name is not None:
         for each in walked.find_all(exp.Identifier):
             each.set("this", short_name(each.name, dialect.longest_name))
-    return walked.sql(dialect=dialect.name, unsupported_level=ErrorLevel.RAISE)
+    assert isinstance(walked, exp.Query)
+    return walked
 
 
-class Written:
+class Translations:
     """Statements in the words of another engine, each translated once to be proven and to be run."""
 
-    def __init__(self, write: Callable[[str], str]) -> None:
-        self._write = write
-        self._known: dict[str, str] = {}
+    def __init__(self, translated: Callable[[exp.Query], exp.Query]) -> None:
+        self._translated = translated
+        self._known: dict[int, exp.Query] = {}
 
-    def __call__(self, sql: str) -> str:
+    def __call__(self, statement: exp.Query) -> exp.Query:
         """A statement, translated."""
-        found = self._known.get(sql)
-        if found is None:
-            found = self._write(sql)
-            if len(self._known) >= _MOST_WRITTEN:
+        mark = hash(statement)
+        known = self._known.get(mark)
+        if known is None:
+            known = self._translated(statement)
+            if len(self._known) >= _MOST_KEPT:
                 self._known.clear()
-            self._known[sql] = found
-        return found
+            self._known[mark] = known
+        return known
 
 
 def short_name(name: str, most: int) -> str:
@@ -158,7 +161,7 @@ def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query],
         return rewrite(node)
     if type(node) not in SAME:
         raise BackendError(
-            f"{node.sql(DIALECT)[:60]} is not known on {dialect.name}; ask without it, or use DuckDB."
+            f"{text_of(node)[:60]} is not known on {dialect.name}; ask without it, or use DuckDB."
         )
     return node
 

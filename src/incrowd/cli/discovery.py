@@ -81,14 +81,13 @@ def _name(file: Path) -> str:
     return f"t_{word}" if word[0].isdigit() else word
 
 
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
 def _padded(engine: duckdb.DuckDBPyConnection, path: str, types: dict[str, str]) -> dict[str, str]:
     """The columns of a CSV file in which numbers begin with zeros, as ids and zip codes do: they are text."""
-    names = ['"' + each.replace('"', '""') + '"' for each in types]
-    tests = ", ".join(f"COALESCE(BOOL_OR(regexp_matches({name}, '^[+-]?0[0-9]')), FALSE)" for name in names)
+    from incrowd.backends.trees import quoted
+
+    tests = ", ".join(
+        f"COALESCE(BOOL_OR(regexp_matches({quoted(name)}, '^[+-]?0[0-9]')), FALSE)" for name in types
+    )
     rows = f"(SELECT * FROM read_csv({path}, header = true, all_varchar = true) LIMIT {_LOOKED_AT})"
     (found,) = engine.execute(f"SELECT {tests} FROM {rows}").fetchall()
     whole = {"BIGINT", "HUGEINT", "INTEGER"}
@@ -101,7 +100,9 @@ def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
     """Table -> column -> type."""
     import duckdb
 
-    path = _text(str(file))
+    from incrowd.backends.trees import constant
+
+    path = constant(str(file))
     try:
         with duckdb.connect(":memory:") as engine:
             if kind == "duckdb":

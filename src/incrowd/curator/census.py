@@ -41,7 +41,7 @@ def choose_caps(
     if not leaf.uncapped:
         return ChosenCaps()
     groups = keys.num_rows if keys is not None else (None if leaf.keys else 1)
-    result = backend.run(census_statement(leaf).sql, progress)
+    result = backend.run(census_statement(leaf).tree, progress)
     caps: dict[str, float] = {}
     generous: dict[str, float] = {}
     for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):

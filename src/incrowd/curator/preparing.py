@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from incrowd.backends import Backend, census_statement, release_statement
+from incrowd.backends import (
+    Backend,
+    census_statement,
+    distinct_values,
+    release_statement,
+    table_rows,
+)
 from incrowd.catalog import Catalog, column_type
 from incrowd.curator import postprocessing
 from incrowd.curator.pricing import Price, in_best_norm
@@ -75,7 +81,7 @@ def prove(leaf: Leaf, backend: Backend) -> None:
     That is the census where caps are open. The second statement holds the same expressions over rows, and
     the engine proves it before running it.
     """
-    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).sql)
+    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).tree)
 
 
 def public_fields(catalog: Catalog, backend: Backend) -> dict[str, dict[str, Field]]:
@@ -98,7 +104,7 @@ def _public_tables(plan: Plan, catalog: Catalog, backend: Backend) -> dict[str, 
         declared = catalog.find(name)
         if declared is None or catalog.tables[declared].private:
             raise QueryError(f"{name} cannot be read beside released numbers.")
-        tables[name] = backend.run(f'SELECT * FROM "{declared}"')
+        tables[name] = backend.run(table_rows(declared))
     return tables
 
 
@@ -130,4 +136,5 @@ def _listed(key: Key, backend: Backend) -> pa.Table:
         floats = key.kind == "float"
         values = [float(value) if floats and value is not None else value for value in key.values]
         return pa.table({"v": pa.array(values, postprocessing.ARROW_TYPES[key.kind])})
-    return backend.run(f"SELECT DISTINCT v FROM ({key.domain}) AS domain")
+    assert key.domain is not None
+    return backend.run(distinct_values(key.domain))

@@ -53,7 +53,7 @@ def execute(
     """Run a leaf's statement with all of its caps known."""
     bounded = leaf.with_caps(chosen.caps) if chosen.caps else leaf
     statement = release_statement(bounded, chosen.generous)
-    return _by_group(bounded, statement, backend.run(statement.sql, progress), keys, chosen)
+    return _by_group(bounded, statement, backend.run(statement.tree, progress), keys, chosen)
 
 
 def _by_group(

@@ -1,9 +1,9 @@
-"""Group keys: public ones with the SQL that lists them, private ones without.
+"""Group keys: public ones with the query that lists them, private ones without.
 
 A key is public if its values can be listed without looking at private rows: from the query's own text (CASE
 with constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or
 by counting through narrow bounds. The list is then every value of the expression over the product of those
-domains. The SQL that lists them is built as a tree, never from text: names in it are the analyst's.
+domains. The query that lists them is built as a tree, never from text: names in it are the analyst's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from incrowd.query.combining import as_float, in_calendar
 from incrowd.query.expressions import total
 from incrowd.query.ownership import Relation, Sources
 from incrowd.query.plan import Key
-from incrowd.query.sql import DIALECT
 from incrowd.query.typed import (
     ENUMERABLE,
     SQL_TYPES,
@@ -119,11 +118,11 @@ def _as_key(typed: Typed) -> exp.Expr:
     return typed.sql
 
 
-def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
+def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> exp.Query | None:
     size = _size(columns)
     many = size is None or size > ENUMERABLE
     if not isinstance(node, exp.Column) and typed.values is not None and (not columns or many):
-        return _values(typed.values, typed.nullable, typed.kind).sql(DIALECT)
+        return _values(typed.values, typed.nullable, typed.kind)
     if many:
         return None
     scope: dict[str, dict[str, Field]] = {}
@@ -139,7 +138,7 @@ def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> str | None:
 
     again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
     cast = exp.cast(again, SQL_TYPES[typed.kind])
-    return listed.select(exp.alias_(cast, "v")).distinct().sql(DIALECT)
+    return listed.select(exp.alias_(cast, "v")).distinct()
 
 
 def _alias(name: str) -> exp.TableAlias:

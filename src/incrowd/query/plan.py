@@ -166,13 +166,13 @@ class Measure:
 class Key:
     """One GROUP BY expression, public if its values are listed.
 
-    They are listed as they are (`values`), or by SQL over public things (`domain`).
+    They are listed as they are (`values`), or by a query over public things (`domain`).
     """
 
     name: str
     sql: exp.Expr
     kind: Kind
-    domain: str | None = None
+    domain: exp.Query | None = None
     label: str = ""
     values: tuple[Any, ...] | None = None
 
@@ -275,7 +275,9 @@ class Plan:
                 f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}"
                 for each in leaf.aggregates
             )
-            parts.extend(f"{key.name} {key.domain} {key.values}" for key in leaf.keys)
+            for key in leaf.keys:
+                domain = None if key.domain is None else key.domain.sql("duckdb")
+                parts.append(f"{key.name} {domain} {key.values}")
             parts.extend(
                 f"{each.name} {each.level} {each.norm} {each.weigh_key} {each.value} {each.low} {each.high} "
                 f"{each.centre} {each.cap} {each.buckets}"

@@ -51,14 +51,14 @@ SPARK_TYPES = {
 }
 
 
-def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = False) -> Iterator[str]:
+def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = False) -> Iterator[exp.Query]:
     """The release and the census of a leaf."""
     if l2 and leaf.units and leaf.keys:
         leaf = leaf.in_l2()
     bounded, large = capped(leaf, cells, generous)
-    yield release_statement(bounded, large).sql
+    yield release_statement(bounded, large).tree
     if leaf.uncapped:
-        yield census_statement(leaf).sql
+        yield census_statement(leaf).tree
 
 
 def questions_asked() -> Iterator[tuple[str, dict[str, int]]]:
@@ -101,18 +101,18 @@ BOUNDS = [
 
 
 @functools.cache
-def rows() -> tuple[str, ...]:
+def rows() -> tuple[exp.Query, ...]:
     """The rows of a question for each expression and condition, without what is made of them."""
     found = []
     for each in (*lists.EXPRESSIONS, *lists.CONDITIONS):
         (leaf,) = plan_of(f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1).leaves
-        found.append(leaf.rows.sql("duckdb"))
+        found.append(leaf.rows)
     return tuple(found)
 
 
 @functools.cache
-def fixed(count: int) -> tuple[tuple[str, str], ...]:
-    """Mode and text of the statements of some questions of the fixed lists, in DuckDB's words."""
+def fixed(count: int) -> tuple[tuple[str, exp.Query], ...]:
+    """Mode and tree of the statements of some questions of the fixed lists, in DuckDB's words."""
     asked = list(questions_asked())
     found = []
     for place, (sql, contribution) in enumerate(asked[:: max(1, len(asked) // count)]):
@@ -122,9 +122,9 @@ def fixed(count: int) -> tuple[tuple[str, str], ...]:
 
 
 @functools.cache
-def generated(count: int) -> tuple[tuple[str, str], ...]:
+def generated(count: int) -> tuple[tuple[str, exp.Query], ...]:
     """The same of generated questions."""
-    found: list[tuple[str, str]] = []
+    found: list[tuple[str, exp.Query]] = []
 
     @settings(
         max_examples=count,
@@ -144,7 +144,7 @@ def generated(count: int) -> tuple[tuple[str, str], ...]:
     )
     def draw(asked: Asked, cells: int, generous: int, rows: int | None, groups: int | None, l2: bool) -> None:
         for leaf in plan_of(asked.sql, asked.mode, rows=rows, groups=groups).leaves:
-            found.extend((asked.mode, sql) for sql in statements_of(leaf, cells, generous, l2))
+            found.extend((asked.mode, tree) for tree in statements_of(leaf, cells, generous, l2))
 
     draw()
     return tuple(dict.fromkeys(found))
@@ -184,9 +184,9 @@ def prover_of(engine: str) -> Prover:
     return engine_of("user")._prover
 
 
-def final(engine: str, mode: str, sql: str) -> str:
-    """A statement as the engine gets it."""
+def final(engine: str, mode: str, statement: exp.Query) -> exp.Query:
+    """A statement in the constructs of the engine."""
     if engine == "duckdb":
-        return sql
+        return statement
     dialect = postgres_sql.DIALECT if engine == "postgres" else spark_sql.DIALECT
-    return translate(sql, dialect, tables_of(engine, mode))
+    return translate(statement, dialect, tables_of(engine, mode))

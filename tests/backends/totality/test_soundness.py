@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,10 @@ from incrowd.backends import postgres_sql, spark_sql
 from incrowd.backends.spark_session import open_session
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import Dialect, translate
+from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError
 from tests.backends.engines import _postgres_values
+from tests.backends.parsing import tree
 from tests.backends.spark_houses import LOCAL
 from tests.backends.totality.trees import COLUMNS, Trees
 
@@ -133,16 +135,19 @@ def asked(count: int, seed: int) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def split(prover: Prover, statements: list[str]) -> tuple[list[str], list[str]]:
-    """Those that are proven, and those that are not."""
+def split(
+    prover: Prover, statements: Sequence[exp.Query], dialect: str = "duckdb"
+) -> tuple[list[str], list[str]]:
+    """The texts of those that are proven, and of those that are not."""
     kept: list[str] = []
     refused: list[str] = []
-    for each in statements:
+    for statement in statements:
+        inner = exp.Subquery(this=statement.copy(), alias=exp.TableAlias(this=exp.to_identifier("q")))
         try:
-            prover.prove(f"SELECT COUNT(q.x) AS n FROM ({each}) AS q")
-            kept.append(each)
+            prover.prove(exp.select(exp.alias_(exp.Count(this=exp.column("x", "q")), "n")).from_(inner))
+            kept.append(text_of(statement, dialect))
         except BackendError:
-            refused.append(each)
+            refused.append(text_of(statement, dialect))
     return kept, refused
 
 
@@ -180,20 +185,20 @@ def test_what_is_proven_never_raises_on_duckdb() -> None:
     def run(sql: str) -> object:
         return connection.sql(sql).to_arrow_table()
 
-    kept, refused = split(prover, asked(TREES, 1))
+    kept, refused = split(prover, [tree(sql) for sql in asked(TREES, 1)])
     assert raising(kept, run, duckdb.Error) == []
     # Not all is refused, and what is refused is so for a reason.
     assert len(kept) > TREES / 5
     assert len(raising(refused[:100], run, duckdb.Error)) > 15
 
 
-def translated(statements: list[str], dialect: Dialect, origin: exp.Table) -> list[str]:
+def translated(statements: list[str], dialect: Dialect, origin: exp.Table) -> list[exp.Query]:
     """The same in another engine's words; what a dialect does not know is left out."""
     found = []
     reads = {"t": exp.select(*(exp.column(name, quoted=True) for name in COLUMNS)).from_(origin)}
     for each in statements:
         try:
-            found.append(translate(each, dialect, reads))
+            found.append(translate(tree(each), dialect, reads))
         except BackendError:
             continue
     return found
@@ -215,7 +220,7 @@ def test_what_is_proven_never_raises_on_postgres(postgres_database: str) -> None
     origin = exp.Table(this=exp.to_identifier("t", quoted=True), db=exp.to_identifier("public", quoted=True))
     statements = translated(asked(TREES // 3, 2), postgres_sql.DIALECT, origin)
     prover = Prover("postgres", {"public.t": types})
-    kept, refused = split(prover, statements)
+    kept, refused = split(prover, statements, "postgres")
     with psycopg.connect(postgres_database, autocommit=True) as connection:
         connection.execute(
             f"CREATE TABLE t ({', '.join(f'{name} {kind}' for name, kind in types.items())})".encode()
@@ -245,9 +250,8 @@ def test_what_is_proven_never_raises_on_spark(tmp_path: Path) -> None:
     statements = translated(
         asked(TREES // 20, 3), spark_sql.DIALECT, exp.Table(this=exp.to_identifier("extremes", quoted=True))
     )
-    kept, _ = split(
-        Prover("spark", {"extremes": {name: SPARK[kind] for name, kind in COLUMNS.items()}}), statements
-    )
+    types = {name: SPARK[kind] for name, kind in COLUMNS.items()}
+    kept, _ = split(Prover("spark", {"extremes": types}), statements, "spark")
     assert len(kept) > len(statements) / 6
     for start in range(0, len(kept), BATCH):
         counts = [f"SELECT COUNT(x) AS n FROM ({each}) AS q" for each in kept[start : start + BATCH]]

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.backends.trees import constant, quoted
 from incrowd.data import adult
 from incrowd.errors import InvalidInput
 
@@ -151,11 +152,6 @@ def _singled_out(rows: pa.Table, known: Sequence[str]) -> NDArray[np.int64]:
     return np.sort(found)
 
 
-def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def literal(value: Any) -> str:
     """A value in SQL.
 
@@ -167,7 +163,7 @@ def literal(value: Any) -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return constant(value)
     assert isinstance(value, dt.date), "columns of other types are refused before"
     return f"DATE '{value.isoformat()}'"
 

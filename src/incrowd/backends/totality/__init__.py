@@ -1,8 +1,9 @@
 """Proof, before a statement runs, that no row can make the engine raise.
 
 An error that depends on a row tells of it, so a statement over private rows may hold nothing that can raise.
-That is not left to whoever writes statements: the final statement, in the engine's own dialect and with the
-queries that read its tables, is walked, and what is not proven is refused before the engine sees it.
+That is not left to whoever writes statements: the tree of the final statement, in the engine's own constructs
+and with the queries that read its tables, is walked, and what is not proven is refused before the engine sees
+it. The text that the engine runs is written from that tree (`trees.text_of`) and reads as it does.
 
 Theorem. If `Prover.prove` accepts a statement, then every expression of it has a value, or NULL, on every row
 that tables of the declared types can hold.
@@ -18,10 +19,12 @@ other, so what raises when it is folded is refused as well.
 Conditions: the engine computes what its rule says (tried against the engines by the tests), reads its own
 storage without raising, and does not run out of memory, disk or time.
 
+>>> from sqlglot import parse_one
 >>> prover = Prover("duckdb", {"t": {"x": "BIGINT", "f": "DOUBLE"}})
->>> prover.prove("SELECT SUM(CASE WHEN f <= CAST('9.0' AS DOUBLE) AND f > CAST('0.0' AS DOUBLE) "
-...     "THEN CAST(FLOOR(f) AS BIGINT) END) AS s FROM t")
->>> prover.prove("SELECT CAST(f AS BIGINT) AS y FROM t")  # doctest: +ELLIPSIS
+>>> inside = "f <= CAST('9.0' AS DOUBLE) AND f > CAST('0.0' AS DOUBLE)"
+>>> guarded = f"SELECT SUM(CASE WHEN {inside} THEN CAST(FLOOR(f) AS BIGINT) END) AS s FROM t"
+>>> prover.prove(parse_one(guarded, read="duckdb"))
+>>> prover.prove(parse_one("SELECT CAST(f AS BIGINT) AS y FROM t", read="duckdb"))  # doctest: +ELLIPSIS
 Traceback (most recent call last):
 ...
 incrowd.errors.BackendError: CAST(f AS BIGINT) is not known to be safe on every row (it may leave 64 bits)...

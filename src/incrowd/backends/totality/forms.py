@@ -10,10 +10,10 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.totality.guards import Fact
+from incrowd.backends.totality.reading import as_read
 from incrowd.backends.totality.templates import HOLE, filled
 from incrowd.backends.totality.values import Kind, Value
 from incrowd.query.grammar import GRAMMARS
@@ -59,10 +59,10 @@ def part_of(value: Value, start: int, length: int) -> str:
 
 @functools.cache
 def _calendar() -> exp.Expr:
-    """PostgreSQL's test that the day of a text exists, as the parser reads it."""
+    """PostgreSQL's test that the day of a text exists."""
     from incrowd.backends.postgres_sql import _exists
 
-    return sqlglot.parse_one(_exists(exp.column(HOLE)).sql("postgres"), read="postgres")
+    return as_read(_exists(exp.column(HOLE)), "postgres")
 
 
 def is_text(value: Value) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 
-import sqlglot
 from sqlglot import exp
 
 from incrowd.backends.totality.cast_rules import converted
 from incrowd.backends.totality.intervals import summed
+from incrowd.backends.totality.reading import as_read
 from incrowd.backends.totality.templates import HOLE, filled
 from incrowd.backends.totality.values import MOST_ROWS, Value, integer, text
 from incrowd.backends.totality.walk import Environment, Walk
@@ -22,7 +22,7 @@ from incrowd.backends.totality.walk import Environment, Walk
 def _sum() -> exp.Expr:
     from incrowd.backends import spark_sql
 
-    return _parsed(spark_sql.DIALECT.rewrites[exp.Sum](exp.Sum(this=exp.column(HOLE))))
+    return as_read(spark_sql.DIALECT.rewrites[exp.Sum](exp.Sum(this=exp.column(HOLE))), "spark").unnest()
 
 
 @functools.cache
@@ -30,11 +30,7 @@ def _digits() -> exp.Expr:
     """A decimal as text. Its exponent is at most 38, so no more zeros are repeated."""
     from incrowd.backends.spark_columns import plain_digits
 
-    return _parsed(plain_digits(exp.column(HOLE)))
-
-
-def _parsed(made: exp.Expr) -> exp.Expr:
-    return sqlglot.parse_one(made.sql("spark"), read="spark").unnest()
+    return as_read(plain_digits(exp.column(HOLE)), "spark").unnest()
 
 
 def limb_sum(walk: Walk, node: exp.Expr, known: Environment) -> Value:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from incrowd.backends.totality.constructs import RULES
 from incrowd.backends.totality.engine_rules import ENGINES, Engine
+from incrowd.backends.totality.reading import as_read
 from incrowd.backends.totality.values import TIMES, Value, calendar_only, hull
 from incrowd.backends.totality.walk import Keys, NotTotalError, Walk, parts_of
+from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError, CatalogError
 
 Columns = dict[str, Value]
@@ -39,16 +40,16 @@ class Prover:
             self._engine.named(name): self._columns(types) for name, types in (tables or {}).items()
         }
         self._private = {self._engine.named(each) for each in (tables or {} if private is None else private)}
-        self._proven: dict[str, None] = {}
+        self._proven: dict[int, None] = {}
 
     def _columns(self, types: Mapping[str, str]) -> Columns:
         return {self._engine.named(column): self._engine.columns(kind) for column, kind in types.items()}
 
-    def view(self, name: str, pieces: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    def view(self, name: str, pieces: Iterable[tuple[exp.Query, Mapping[str, str]]]) -> None:
         """A table whose rows are those of queries over `PIECE`, each with the types that it has there."""
         found: Columns = {}
-        for sql, types in pieces:
-            for column, value in self._readable(name, sql, {PIECE: self._columns(types)}).items():
+        for query, types in pieces:
+            for column, value in self._readable(name, query, {PIECE: self._columns(types)}).items():
                 both = hull(found[column], value) if column in found else value
                 if both is None:
                     raise CatalogError(f"tables.{name}: its files have different types of {column}.")
@@ -56,35 +57,36 @@ class Prover:
         self._tables[self._engine.named(name)] = found
         self._proven.clear()
 
-    def read(self, name: str, sql: str) -> None:
+    def read(self, name: str, query: exp.Query) -> None:
         """CatalogError unless the query that reads a table is total."""
-        self._readable(name, sql, self._tables)
+        self._readable(name, query, self._tables)
 
-    def _readable(self, name: str, sql: str, tables: Mapping[str, Columns]) -> Columns:
+    def _readable(self, name: str, query: exp.Query, tables: Mapping[str, Columns]) -> Columns:
         failure = ""
         try:
-            return self._proof(sql, tables)
+            return self._proof(query, tables)
         except BackendError as error:
             failure = str(error)
         raise CatalogError(f"tables.{name}: {failure}")
 
-    def prove(self, sql: str) -> None:
+    def prove(self, tree: exp.Query) -> None:
         """Raise `BackendError` unless the statement is total, or reads no private table."""
-        if sql in self._proven:
+        if not {_place(self._engine, each) for each in tree.find_all(exp.Table)} & self._private:
             return
-        text = self._engine.named(sql)
-        if not any(each.rpartition(".")[2] in text for each in self._private):
+        # Of equal trees, one is proven; trees themselves are too large to be kept.
+        mark = hash(tree)
+        if mark in self._proven:
             return
-        self._proof(sql, self._tables, released=True)
+        self._proof(tree, self._tables, released=True)
         if len(self._proven) >= _MOST_KEPT:
             self._proven.pop(next(iter(self._proven)), None)
-        self._proven[sql] = None
+        self._proven[mark] = None
 
-    def _proof(self, sql: str, tables: Mapping[str, Columns], released: bool = False) -> Columns:
+    def _proof(self, tree: exp.Query, tables: Mapping[str, Columns], released: bool = False) -> Columns:
         try:
-            return self._proven_columns(sql, tables, released)
+            return self._proven_columns(tree, tables, released)
         except NotTotalError as found:
-            part = found.node.sql(self._engine.name)
+            part = text_of(found.node, self._engine.name)
             short = part if len(part) <= 60 else part[:57] + "..."
             failure = f"{short} is not known to be safe on every row ({found.why}); ask without it."
         except (SqlglotError, RecursionError, ArithmeticError):
@@ -92,12 +94,8 @@ class Prover:
         # Not inside the handler: an error keeps the one that was handled when it was raised.
         raise BackendError(failure)
 
-    def _proven_columns(self, sql: str, tables: Mapping[str, Columns], released: bool) -> Columns:
-        tree = sqlglot.parse_one(sql, read=self._engine.name)
-        read = {_place(self._engine, each) for each in tree.find_all(exp.Table)}
-        if released and not read & self._private:
-            return {}
-        columns = _Scope(self._engine, tables, Keys()).columns(tree)
+    def _proven_columns(self, tree: exp.Query, tables: Mapping[str, Columns], released: bool) -> Columns:
+        columns = _Scope(self._engine, tables, Keys()).columns(as_read(tree, self._engine.name))
         for value in columns.values() if released else ():
             if value.kind in TIMES and not calendar_only(value):
                 raise NotTotalError(tree, "a date in its result may leave the calendar")

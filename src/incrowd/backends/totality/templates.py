@@ -24,12 +24,16 @@ def filled(template: exp.Expr, node: exp.Expr, keys: Keys) -> exp.Expr | None:
 
 
 def _alike(template: Any, part: Any, keys: Keys, found: list[exp.Expr]) -> bool:
+    if isinstance(template, exp.Paren):
+        return _alike(template.this, part, keys, found)
     if isinstance(template, exp.Column) and template.name == HOLE:
         if not isinstance(part, exp.Expr):
             return False
         found.append(part)
         return keys.of(found[0]) == keys.of(part)
     if isinstance(template, exp.Expr):
+        if isinstance(part, exp.Paren):
+            part = part.unnest()
         if type(template) is not type(part):
             return False
         names = {name for each in (template, part) for name, value in each.args.items() if value}
