@@ -20,6 +20,7 @@ from psycopg_pool import ConnectionPool
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
+from incrowd.backends.kinds import arrow_type
 from incrowd.backends.postgres_reading import reader, refuse_alike
 from incrowd.backends.postgres_relations import Relation, checked, columns, found, unchanged
 from incrowd.backends.postgres_session import settle
@@ -33,15 +34,6 @@ from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
 
 _CHUNK = 10_000
-_ARROW = {
-    "bool": pa.bool_(),
-    "int2": pa.int64(),
-    "int4": pa.int64(),
-    "int8": pa.int64(),
-    "float8": pa.float64(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-}
 _READABLE = """
 SELECT oid, relname FROM pg_catalog.pg_class
 WHERE relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(oid) AND has_table_privilege(oid, 'SELECT')
@@ -309,7 +301,7 @@ def _described(
     described = cursor.description or []
     kinds = [connection.adapters.types.get(each.type_code) for each in described]
     names = [kind.name if kind is not None else "text" for kind in kinds]
-    return [each.name for each in described], [_ARROW.get(name, pa.string()) for name in names]
+    return [each.name for each in described], [arrow_type(name) for name in names]
 
 
 def _first_line(error: Exception) -> str:

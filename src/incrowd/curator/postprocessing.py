@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from incrowd.backends.kinds import ARROW_TYPES
 from incrowd.curator.ends import with_ends
 from incrowd.curator.estimates import Span
 from incrowd.curator.released import Released
@@ -32,14 +33,6 @@ from incrowd.query import Leaf, Plan
 from incrowd.query.leaves import RELEASED
 from incrowd.query.sql import DIALECT
 
-ARROW_TYPES = {
-    "integer": pa.int64(),
-    "float": pa.float64(),
-    "text": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-}
 TRIED = (0, 1, -1, 1_000, 1_000_000, -1_000_000)
 """Released numbers that the SQL above them is tried on before anything is spent."""
 _PLAIN: frozenset[type[exp.Expr]] = frozenset(

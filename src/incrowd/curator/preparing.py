@@ -20,6 +20,7 @@ from incrowd.backends import (
     release_statement,
     table_rows,
 )
+from incrowd.backends.kinds import ARROW_TYPES
 from incrowd.catalog import Catalog, column_type
 from incrowd.curator import postprocessing
 from incrowd.curator.pricing import Price, in_best_norm
@@ -135,6 +136,6 @@ def _listed(key: Key, backend: Backend) -> pa.Table:
     if key.values is not None:
         floats = key.kind == "float"
         values = [float(value) if floats and value is not None else value for value in key.values]
-        return pa.table({"v": pa.array(values, postprocessing.ARROW_TYPES[key.kind])})
+        return pa.table({"v": pa.array(values, ARROW_TYPES[key.kind])})
     assert key.domain is not None
     return backend.run(distinct_values(key.domain))
