@@ -14,8 +14,8 @@ from incrowd.query.ownership import World, select_rows
 
 
 def list_public(tree: exp.Query, world: World) -> exp.Query:
-    """The tree with each public list marked."""
-    for node in tree.find_all(exp.In):
+    """The tree with each public list marked, the innermost first: a list may be chosen by another list."""
+    for node in reversed(list(tree.find_all(exp.In))):
         query = node.args.get("query")
         inner = query.unnest() if isinstance(query, exp.Subquery) else query
         if not isinstance(inner, exp.Select) or world.private(inner):
