@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.growth import LARGEST_EXPRESSION, weight_of
+from incrowd.query.growth import LARGEST_EXPRESSION, marked, refuse_growth, weight_of
 from tests.backends.houses import plan_of
 
 
@@ -47,3 +49,44 @@ def test_an_aggregation_per_unit_ends_what_came_before_it() -> None:
         sql = f"SELECT user_id, MAX(y + y) AS y FROM ({sql}) AS q{place} GROUP BY user_id"
     (leaf,) = plan_of(f"SELECT COUNT(*) FROM ({sql}) AS q WHERE y > 0", "user").leaves
     assert all(weight_of(each) < LARGEST_EXPRESSION for each in leaf.rows.expressions)
+
+
+@pytest.mark.parametrize(
+    ("sql", "weight"),
+    [
+        ("x", 2),
+        ("x + x", 5),
+        ("ROUND(x)", 19),
+        ("LOWER(x)", 11),
+        ("UPPER(x)", 11),
+        ("FLOOR(x)", 7),
+        ("CEIL(x)", 7),
+        ("TRUNC(x)", 7),
+        ("TRY_CAST(x AS BIGINT)", 1 + 16 * 3),
+        ("CAST(x AS BIGINT)", 4),
+        ("x IN (SELECT y FROM t)", 4),
+        ("ROUND(ROUND(x))", 1 + 9 * 19),
+        ("1", 1),
+    ],
+)
+def test_an_expression_weighs_its_parts_as_often_as_engines_write_them(sql: str, weight: int) -> None:
+    assert weight_of(sqlglot.parse_one(sql, read="duckdb")) == weight
+
+
+def test_the_limit_is_the_last_weight_that_is_planned() -> None:
+    def wide(parts: int) -> exp.Expr:
+        return exp.Coalesce(this=exp.column("x"), expressions=[exp.column("x")] * parts)
+
+    most = (LARGEST_EXPRESSION - 3) // 2
+    assert weight_of(wide(most)) in (LARGEST_EXPRESSION, LARGEST_EXPRESSION - 1)
+    refuse_growth(wide(most), "it")
+    with pytest.raises(
+        QueryError, match=r"^it is nested too deeply to be computed; write it in fewer steps\.$"
+    ):
+        refuse_growth(wide(most + 1), "it")
+
+
+def test_a_column_that_stands_for_an_expression_weighs_as_much() -> None:
+    column = marked(exp.column("y"), 500)
+    assert weight_of(column) == 500 and weight_of(exp.Round(this=column)) == 1 + 9 * 500
+    assert weight_of(column.copy()) == 500

@@ -1,0 +1,87 @@
+"""Every name resolved: a column gets its table, and a wrong name a sentence with the nearest right one."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.errors import QueryError
+from incrowd.query import parse
+from incrowd.query.ownership import World
+from incrowd.query.rules.qualify_names import qualify_names
+from tests.backends.houses import catalog_of, engine_of, public_fields
+
+WORLD = World(catalog_of("user"), public_fields(engine_of("user")))
+
+
+def qualified(sql: str) -> str:
+    return qualify_names(parse(sql).tree, WORLD).sql("duckdb").replace('"', "")
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT X FROM Visits", "SELECT visits.x AS x FROM visits AS visits"),
+        ("SELECT m, w FROM steps", "SELECT steps.m AS m, steps.w AS w FROM steps AS steps"),
+        (
+            "SELECT q.* FROM (SELECT x FROM visits) AS q",
+            "SELECT q.x AS x FROM (SELECT visits.x AS x FROM visits AS visits) AS q",
+        ),
+        (
+            "SELECT x AS y, COUNT(*) AS n FROM visits GROUP BY y",
+            "SELECT visits.x AS y, COUNT(*) AS n FROM visits AS visits GROUP BY visits.x",
+        ),
+        (
+            "SELECT v.x FROM visits v JOIN steps s ON m = x",
+            "SELECT v.x AS x FROM visits AS v JOIN steps AS s ON s.m = v.x",
+        ),
+    ],
+)
+def test_every_column_gets_its_table(sql: str, expected: str) -> None:
+    assert qualified(sql) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT x FROM visit", "There is no table visit in the catalog, perhaps you mean visits."),
+        ("SELECT x FROM main.visits", "There is no table visits in the catalog"),
+        ("SELECT x FROM RANGE(3)", "There is no table"),
+        ("SELECT xx FROM visits", "There is no column xx in visits"),
+        ("SELECT citi FROM visits", "perhaps you mean city."),
+        (
+            "SELECT user_id FROM visits AS v JOIN steps AS s ON v.user_id = s.user_id",
+            "The column user_id is in several tables; write the table's name before it.",
+        ),
+        (
+            "SELECT v.x FROM visits AS v JOIN steps AS v ON TRUE",
+            "Two tables of one FROM are called v; give each a name of its own, with AS.",
+        ),
+        (
+            'SELECT x AS "__u0" FROM visits',
+            "Names that start with __, such as __u0, are reserved; use another.",
+        ),
+        ("SELECT __x FROM visits", "Names that start with __"),
+        ("SELECT v.nosuch FROM visits AS v", "There is no column nosuch in visits"),
+        (
+            "SELECT m FROM visits JOIN steps ON visits.user_id = steps.user_id WHERE nosuch = 1",
+            "There is no column nosuch in visits, steps",
+        ),
+        (
+            (
+                "SELECT COUNT(*) FROM visits WHERE x > 1 GROUP BY SUM(x, contribution_bounds_per_row => "
+                "(0, 1)) + 0 * y"
+            ),
+            "There is no column y",
+        ),
+    ],
+)
+def test_a_wrong_name_is_named_with_the_nearest_right_one(sql: str, said: str) -> None:
+    with pytest.raises(QueryError) as refusal:
+        qualified(sql)
+    assert said in str(refusal.value)
+
+
+def test_bounds_survive_or_are_refused() -> None:
+    assert qualified("SELECT SUM(x, contribution_bounds_per_row => (0, 1)) AS z FROM visits").startswith(
+        "SELECT SUM(visits.x"
+    )

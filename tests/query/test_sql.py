@@ -1,0 +1,153 @@
+"""From text to a tree: the clause and the named arguments are taken out, and nothing else is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.sql import number, parse
+
+CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
+
+
+@pytest.mark.parametrize(
+    ("sql", "options"),
+    [
+        (f"{CLAUSE} COUNT(*) FROM t", {}),
+        (f"{CLAUSE} OPTIONS(epsilon=0.5) COUNT(*) FROM t", {"epsilon": 0.5}),
+        (
+            (
+                f"{CLAUSE} OPTIONS(epsilon=1, delta=1e-7, max_groups_contributed=3, "
+                f"max_rows_contributed=2) COUNT(*) FROM t"
+            ),
+            {"epsilon": 1.0, "delta": 1e-7, "max_groups_contributed": 3.0, "max_rows_contributed": 2.0},
+        ),
+        ("select with differential_privacy options (EPSILON = 2) COUNT(*) FROM t", {"epsilon": 2.0}),
+        ("SELECT COUNT(*) FROM t", {}),
+    ],
+)
+def test_the_clause_becomes_options_and_leaves_the_text(sql: str, options: dict[str, float]) -> None:
+    question = parse(sql)
+    assert dict(question.options) == options
+    assert question.tree.sql() == "SELECT COUNT(*) FROM t"
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=30), st.integers(0, 20))
+def test_any_text_is_read_or_refused_in_a_sentence(noise: str, place: int) -> None:
+    base = f"{CLAUSE} OPTIONS(epsilon=1) SUM(x, contribution_bounds_per_row => (0, 1)) FROM t"
+    text = base[: place * 4] + noise + base[place * 4 :]
+    try:
+        parse(text)
+    except QueryError as refusal:
+        assert str(refusal).endswith(".") and "\n" not in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("", "The question is empty; write a SELECT"),
+        ("  ", "The question is empty"),
+        ("SELECT 1; SELECT 2", "Ask one question at a time: several statements were given."),
+        ("SELECT '\0'", "holds a NUL character; leave it out."),
+        ("SELECT '\ud800'", "holds half a character"),
+        ("SELECT '\udfff'", "holds half a character"),
+        ("DROP TABLE t", "Only SELECT can be asked"),
+        ("DESCRIBE t", "Only SELECT can be asked"),
+        ("SELECT FROM WHERE", "The SQL cannot be read: "),
+        ("SELECT 'a", "The SQL cannot be read: "),
+        (
+            (
+                f"{CLAUSE} OPTIONS(epsilon=1) COUNT(*) FROM (SELECT WITH DIFFERENTIAL_PRIVACY "
+                f"OPTIONS(epsilon=1) x FROM t)"
+            ),
+            "may be given once, in one SELECT.",
+        ),
+        (
+            "SELECT WITH ANONYMIZATION COUNT(*) FROM t",
+            "WITH ANONYMIZATION is not understood; write WITH DIFFERENTIAL_PRIVACY.",
+        ),
+        (
+            f"{CLAUSE} OPTIONS(privacy_unit_column=1) COUNT(*) FROM t",
+            "The owner alone sets the protected unit",
+        ),
+        (f"{CLAUSE} OPTIONS(rho=1) COUNT(*) FROM t", "The option rho is not known; use delta, epsilon"),
+        (f"{CLAUSE} OPTIONS(epsilon=1, epsilon=2) COUNT(*) FROM t", "The option epsilon is given twice."),
+        (
+            f"{CLAUSE} OPTIONS(epsilon='a') COUNT(*) FROM t",
+            "The option epsilon needs a number, as in epsilon=1.",
+        ),
+        (f"{CLAUSE} OPTIONS(epsilon>1) COUNT(*) FROM t", "The option epsilon needs a number"),
+        (f"{CLAUSE} OPTIONS epsilon", "OPTIONS needs a list in parentheses"),
+        (f"{CLAUSE} OPTIONS", "OPTIONS needs a list in parentheses"),
+        (f"{CLAUSE} OPTIONS(epsilon=1", "OPTIONS needs a list such as"),
+        (f"{CLAUSE} OPTIONS(epsilon=1 delta=2) COUNT(*) FROM t", "OPTIONS needs a list such as"),
+        (f"{CLAUSE} OPTIONS() COUNT(*) FROM t", "is not known"),
+        ("SELECT __named__SUM(x) FROM t", "are reserved; rename it."),
+        (
+            "SELECT SUM(x, bounds => (0, 1)) FROM t",
+            "The argument bounds of SUM is not known; use contribution_bounds_per_group or",
+        ),
+        (
+            (
+                "SELECT SUM(x, contribution_bounds_per_row => (0, 1), contribution_bounds_per_group => "
+                "(0, 1)) FROM t"
+            ),
+            "Give SUM one kind of contribution bounds, per group or per row.",
+        ),
+        (
+            "SELECT SUM(x, contribution_bounds_per_row => (1, 0)) FROM t",
+            "needs two numbers, low and high, as in (0, 100).",
+        ),
+        ("SELECT SUM(x, contribution_bounds_per_row => 5) FROM t", "needs two numbers"),
+        ("SELECT SUM(x, contribution_bounds_per_row => (0, y)) FROM t", "needs two numbers"),
+        ("SELECT SUM(x, contribution_bounds_per_row => (0, 1, 2)) FROM t", "needs two numbers"),
+        ("SELECT SUM(x, contribution_bounds_per_row => (1e999, 1e999)) FROM t", "needs two numbers"),
+        (
+            "SELECT LOG(1, 2, 3, 4, contribution_bounds_per_row => (0, 1)) FROM t",
+            "does not take these arguments.",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_sentence(sql: str, said: str) -> None:
+    with pytest.raises(QueryError) as refusal:
+        parse(sql)
+    assert said in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_deep_question_is_refused_not_crashed() -> None:
+    with pytest.raises(QueryError, match="nested too deeply to be read"):
+        parse("SELECT " + "(" * 800 + "1" + ")" * 800)
+
+
+def test_comments_and_outer_parentheses_are_no_part_of_a_question() -> None:
+    assert parse("((SELECT /* a */ COUNT(*) -- b\n FROM t))").tree == parse("SELECT COUNT(*) FROM t").tree
+    assert isinstance(parse("SELECT a FROM t UNION SELECT b FROM t").tree, exp.SetOperation)
+    assert parse("SELECT differential_privacy, anonymization FROM t").tree.named_selects == [
+        "differential_privacy",
+        "anonymization",
+    ]
+    assert parse("WITH anonymized AS (SELECT 1) SELECT COUNT(*) FROM anonymized").tree is not None
+
+
+@pytest.mark.parametrize(
+    ("sql", "value"),
+    [
+        ("1", 1.0),
+        ("-2.5", -2.5),
+        ("(3)", 3.0),
+        ("-(-4)", 4.0),
+        ("1e308", 1e308),
+        ("1e999", None),
+        ("'1'", None),
+        ("x", None),
+        ("-x", None),
+        ("1 + 1", None),
+    ],
+)
+def test_a_number_is_a_literal_with_signs_and_parentheses(sql: str, value: float | None) -> None:
+    (node,) = parse(f"SELECT {sql}").tree.expressions
+    assert number(node) == value
