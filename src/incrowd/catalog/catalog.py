@@ -15,7 +15,8 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
 from incrowd.catalog.columns import DomainFrom
-from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest, same_but_for_case
+from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest
+from incrowd.catalog.names import same_but_for_case, spelling_of
 from incrowd.catalog.tables import Source, Table
 from incrowd.errors import CatalogError, NotPermitted
 
@@ -170,8 +171,7 @@ class Catalog(Declaration):
 
     def find(self, table: str) -> str | None:
         """The declared name of `table`, whatever its case; None if there is none."""
-        folded = table.casefold()
-        return next((each for each in self.tables if each.casefold() == folded), None)
+        return spelling_of(table, self.tables)
 
     def source_of(self, table: str) -> Source:
         """The source of a declared table."""

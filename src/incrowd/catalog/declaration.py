@@ -15,6 +15,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
 
+from incrowd.catalog.names import fold
+
 PLACEHOLDER = "FILL"
 """What a proposed file says where only the owner knows the answer."""
 
@@ -34,8 +36,8 @@ def nearest(word: object, known: Iterable[str]) -> str:
     'choose from bounds, type'
     """
     names = list(known)
-    folded = {name.casefold(): name for name in names}
-    close = difflib.get_close_matches(str(word).casefold(), list(folded), n=1, cutoff=0.6)
+    folded = {fold(name): name for name in names}
+    close = difflib.get_close_matches(fold(str(word)), list(folded), n=1, cutoff=0.6)
     if close:
         return f"perhaps you mean {folded[close[0]]}"
     return f"choose from {', '.join(names)}" if names else "there is nothing to choose from"
@@ -150,20 +152,6 @@ def text(value: object) -> str:
     if not isinstance(value, str):
         raise fault(f"expected text, not {shown(value)}; put quotes around it")
     return value
-
-
-def same_but_for_case(names: Iterable[str]) -> tuple[str, str] | None:
-    """The first two names that SQL would take for one another.
-
-    >>> same_but_for_case(["age", "sex", "Age"])
-    ('age', 'Age')
-    """
-    seen: dict[str, str] = {}
-    for each in names:
-        if each.casefold() in seen:
-            return seen[each.casefold()], each
-        seen[each.casefold()] = each
-    return None
 
 
 Positive = Annotated[float, BeforeValidator(_positive)]

@@ -14,6 +14,7 @@ from typing import Any
 from incrowd.catalog.columns import TYPES, Scalar
 from incrowd.catalog.declaration import PLACEHOLDER, nearest
 from incrowd.catalog.engine_types import column_type
+from incrowd.catalog.names import fold
 from incrowd.catalog.writing import NOTES, inline, scalar
 from incrowd.errors import CatalogError
 
@@ -117,9 +118,7 @@ def _table(name: str, columns: Mapping[str, str], unit: str | Mapping[str, str] 
     lines = [f"  {scalar(name)}:", "    source: main", "    private: true"]
     if unit is not None:
         return [*lines, f"    unit: {inline(unit)}", "    columns:"]
-    likely = [
-        each for each in columns if each.lower() == "id" or each.lower().endswith(("_id", "id", "uuid"))
-    ]
+    likely = [each for each in columns if fold(each).endswith(("id", "uuid"))]
     hint = f"perhaps {' or '.join(likely)}; " if likely else ""
     comment = f"# the column that identifies a person: {hint}row if each row is one person"
     return [*lines, f"    unit: {PLACEHOLDER}  {comment}", "    columns:"]

@@ -24,9 +24,9 @@ from incrowd.catalog.declaration import (
     fault,
     name,
     nearest,
-    same_but_for_case,
     shown,
 )
+from incrowd.catalog.names import fold, same_but_for_case, spelling_of
 
 SourceKind = Literal["duckdb", "csv", "parquet", "url", "frame"]
 
@@ -84,7 +84,7 @@ class Unit(Declaration):
     def _per_needs_a_column(self) -> Unit:
         if self.per is not None and self.column is None:
             raise fault("say which column holds the unit, as in {column: user_id, per: day}", "column")
-        if self.per is not None and self.per.casefold() == (self.column or "").casefold():
+        if self.per is not None and fold(self.per) == fold(self.column or ""):
             raise fault("the partition must be another column than the unit", "per")
         return self
 
@@ -192,8 +192,7 @@ class Table(Declaration):
 
     def find(self, column: str) -> str | None:
         """The declared name of `column`, whatever its case; None if there is none."""
-        folded = column.casefold()
-        return next((each for each in self.columns if each.casefold() == folded), None)
+        return spelling_of(column, self.columns)
 
     def type_of(self, column: str) -> Type | None:
         """The declared type of `column`, or None where a public table leaves it to its source."""

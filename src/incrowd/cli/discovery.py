@@ -37,6 +37,8 @@ class TableFile:
 
 def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
     """The tables of all files, or of the database at a URL; paths in their sources start from `root`."""
+    from incrowd.catalog.names import fold
+
     found: list[TableFile] = []
     if any("://" in each for each in files):
         if len(files) > 1:
@@ -55,8 +57,8 @@ def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
         path = os.path.relpath(file.resolve(), root.resolve())
         for name, columns in _describe(file, kind).items():
             found.append(TableFile(name, columns, source, {kind: path}, kind == "csv"))
-    names = [each.name.casefold() for each in found]
-    again = next((each.name for each in found if names.count(each.name.casefold()) > 1), None)
+    names = [fold(each.name) for each in found]
+    again = next((each.name for each in found if names.count(fold(each.name)) > 1), None)
     if again is not None:
         raise InvalidInput(f"Two tables are called {again}; rename one of the files.")
     return found

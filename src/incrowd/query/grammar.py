@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.catalog.names import fold
 from incrowd.query.typed import SQL_TYPES, guarded, literal
 
 _MOST = str(2**63 - 1)
@@ -52,7 +53,7 @@ def read(text: str, kind: str) -> Any:
     (None, 1000.0, True, None)
     """
     if kind == "boolean":
-        said = "".join(each.lower() if each.isascii() else each for each in text)
+        said = fold(text)
         return True if said in _TRUE else False if said in _FALSE else None
     if re.fullmatch(GRAMMARS[kind], text) is None:
         return None

@@ -23,10 +23,11 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from incrowd.catalog import Catalog
+from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 from incrowd.query.expressions import condition, total
 from incrowd.query.growth import weight_of
-from incrowd.query.typed import Field, Lookup, Typed, field_of, fold, lookup_in, said
+from incrowd.query.typed import Field, Lookup, Typed, field_of, lookup_in, said
 
 RESERVED = "__"
 """What names of our own start with, inside the planner's SQL; no name of the user's may."""

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 
 DIALECT = "duckdb"
@@ -88,15 +89,16 @@ def _take_clause(sql: str) -> tuple[str, dict[str, float]]:
     edits: list[tuple[int, int, str]] = []
     options: dict[str, float] = {}
     for index, token in enumerate(tokens):
-        word = token.text.upper()
-        if word == "DIFFERENTIAL_PRIVACY" and index >= 2 and tokens[index - 1].text.upper() == "WITH":
+        word = fold(token.text)
+        after_with = index >= 1 and fold(tokens[index - 1].text) == "with"
+        if word == "differential_privacy" and index >= 2 and after_with:
             if any(text == "" for *_, text in edits):
                 raise QueryError("The DIFFERENTIAL_PRIVACY clause may be given once, in one SELECT.")
             end = index
-            if index + 1 < len(tokens) and tokens[index + 1].text.upper() == "OPTIONS":
+            if index + 1 < len(tokens) and fold(tokens[index + 1].text) == "options":
                 end, options = _read_options(tokens, index + 2)
             edits.append((tokens[index - 1].start, tokens[end].end + 1, ""))
-        elif word == "ANONYMIZATION" and index >= 1 and tokens[index - 1].text.upper() == "WITH":
+        elif word == "anonymization" and after_with:
             raise QueryError("WITH ANONYMIZATION is not understood; write WITH DIFFERENTIAL_PRIVACY.")
         elif token.text.startswith(_PREFIX):
             raise QueryError(f"Names that start with {_PREFIX} are reserved; rename it.")
@@ -130,7 +132,7 @@ def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, flo
         raise QueryError("OPTIONS needs a list in parentheses, such as OPTIONS(epsilon=1, delta=1e-7).")
     while position + 2 < len(tokens):
         name, sign, value = tokens[position : position + 3]
-        key = name.text.lower()
+        key = fold(name.text)
         if key == "privacy_unit_column":
             raise QueryError("The owner alone sets the protected unit; leave privacy_unit_column out.")
         if key not in _OPTIONS:
@@ -151,14 +153,14 @@ def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, flo
 
 def _name_arguments(node: exp.Expr) -> exp.Expr:
     """A marked function as the function it was, with its named arguments in the metadata."""
-    if not isinstance(node, exp.Anonymous) or not str(node.this).lower().startswith(_PREFIX):
+    if not isinstance(node, exp.Anonymous) or not fold(str(node.this)).startswith(_PREFIX):
         return node
     name = str(node.this)[len(_PREFIX) :]
     plain = [each for each in node.expressions if not isinstance(each, exp.Kwarg)]
     named: dict[str, Any] = {}
     for each in node.expressions:
         if isinstance(each, exp.Kwarg):
-            key = each.this.name.lower()
+            key = fold(each.this.name)
             if key not in _BOUNDS:
                 raise QueryError(
                     f"The argument {key} of {name.upper()} is not known; use {' or '.join(sorted(_BOUNDS))}."

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from incrowd.catalog import Column, DomainFrom
+from incrowd.catalog.names import fold as fold
 from incrowd.errors import QueryError
 from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
@@ -99,15 +100,6 @@ class Typed:
 
 
 Lookup = Callable[[exp.Column], Typed]
-
-
-def fold(name: str) -> str:
-    """A name as the parser and engines compare it: without regard to the case of ASCII letters.
-
-    >>> fold("Straße"), fold("ÄGE")
-    ('straße', 'Äge')
-    """
-    return "".join(each.lower() if each.isascii() else each for each in name)
 
 
 def said(node: exp.Expr) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_timestamp, in_calendar
 from incrowd.query.functions.signature import Function, name_of, one
@@ -56,7 +57,7 @@ def _part(name: str, value: Typed) -> Typed:
 
 
 def _extract(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    name = node.name.upper() if isinstance(node, exp.Extract) else type(node).__name__.upper()
+    name = fold(node.name).upper() if isinstance(node, exp.Extract) else type(node).__name__.upper()
     return _part(name, _time(node, one(node, arguments)))
 
 
@@ -64,11 +65,11 @@ def date_part(node: exp.Expr, arguments: list[Typed]) -> Typed:
     """DATE_PART('year', d), the same as EXTRACT(YEAR FROM d)."""
     if len(arguments) != 2 or not isinstance(arguments[0].sql, exp.Literal):
         raise QueryError("DATE_PART takes a constant part and a date, as in DATE_PART('year', d).")
-    return _part(arguments[0].sql.name.upper(), _time(node, arguments[1]))
+    return _part(fold(arguments[0].sql.name).upper(), _time(node, arguments[1]))
 
 
 def _truncate(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    unit = str(node.args["unit"].name).upper()
+    unit = fold(str(node.args["unit"].name)).upper()
     if unit not in _TRUNCATIONS:
         raise QueryError(f"DATE_TRUNC to {unit} is not possible here; use {', '.join(_TRUNCATIONS)}.")
     value = _time(node, arguments[0])
@@ -78,7 +79,7 @@ def _truncate(node: exp.Expr, arguments: list[Typed]) -> Typed:
 
 
 def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    unit = str(node.args["unit"].name).upper() if node.args.get("unit") else "DAY"
+    unit = fold(str(node.args["unit"].name)).upper() if node.args.get("unit") else "DAY"
     if unit != "DAY":
         raise QueryError("DATE_DIFF counts days here; divide for other units.")
     end, start = (_time(node, each) for each in arguments[:2])

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 from incrowd.query.ownership import World
-from incrowd.query.typed import fold
 
 MOST_NODES = 20_000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.catalog.names import fold
 from incrowd.query.ownership import World
-from incrowd.query.typed import fold
 
 
 def name_columns(tree: exp.Query, world: World) -> exp.Query:

@@ -9,10 +9,11 @@ from sqlglot.errors import OptimizeError, SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from incrowd.catalog.declaration import nearest
+from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 from incrowd.query.ownership import RESERVED, World
 from incrowd.query.sql import DIALECT, NAMED
-from incrowd.query.typed import SQL_TYPES, fold
+from incrowd.query.typed import SQL_TYPES
 
 
 def qualify_names(tree: exp.Query, world: World) -> exp.Query:
