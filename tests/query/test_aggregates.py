@@ -370,3 +370,10 @@ def test_a_unit_per_day_is_counted_by_both_columns_or_within_its_day() -> None:
     assert leaf.measures["m0"].level == "pair"
     with pytest.raises(QueryError, match="can only count the protected unit"):
         plan_of("SELECT day, COUNT(DISTINCT day) AS z FROM visits GROUP BY day", "per")
+
+
+def test_bounds_of_a_rank_are_not_lost_on_the_way_into_within_group() -> None:
+    bounded = "PERCENTILE_CONT(0.5, contribution_bounds_per_row => (0, 5)) WITHIN GROUP (ORDER BY x)"
+    (histogram,) = measures_of(bounded)
+    assert (histogram.low, histogram.high) == (0, 6)
+    assert len(leaf_of(f"{bounded} + {bounded.replace('5)', '6)')}").aggregates) == 2

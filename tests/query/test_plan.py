@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from incrowd.query.plan import STEPS, WIDEST, Key, Leaf, Measure, Plan
+from incrowd.query.plan import STEPS, WIDEST, Key, Leaf, Measure, Plan, released_index
 from tests.backends.houses import plan_of
 
 ENDS = st.floats(-(2.0**190), 2.0**190, allow_subnormal=False).filter(
@@ -45,7 +45,7 @@ def test_a_sum_that_weighs_its_rows_moves_by_rows_times_limit(one: float, two: f
     measure = sum_of(low, high, weighing="rows", centre=(low + high) / 2).capped(float(rows))
     assert (measure.low, measure.high) == (low, high)
     assert measure.sensitivity == rows * measure.limit
-    assert measure.limit <= (high - low) / 2 * (1 + 1e-15)
+    assert measure.limit <= high / 2 - low / 2 + 2 * math.ulp(max(abs(low), abs(high)))
     assert measure.sensitivity_steps == rows * measure.limit_steps
     assert measure.limit_steps < 2**31 and measure.sensitivity_steps <= 2**STEPS + rows
     assert measure.limit_steps * measure.step >= measure.limit
@@ -189,3 +189,20 @@ def test_everything_that_changes_an_answer_changes_the_fingerprint() -> None:
     plan = plan_of("SELECT city, COUNT(DISTINCT user_id) AS n FROM visits GROUP BY city", "user")
     other = Plan((plan.leaves[0].in_l2(),), plan.outer)
     assert other.fingerprint != plan.fingerprint
+
+
+def test_a_plan_knows_its_released_tables_and_their_columns() -> None:
+    plan = plan_of(
+        (
+            "SELECT city, COUNT(*), AVG(x) FROM visits GROUP BY city UNION ALL SELECT city, 1, 2 FROM "
+            "(SELECT COUNT(*) AS city FROM steps) AS q"
+        ),
+        "user",
+    )
+    assert (
+        list(plan.released) == ["released_0", "released_1"] and plan.released["released_1"] is plan.leaves[1]
+    )
+    assert list(plan.leaves[0].columns) == ["k0", "a0", "a1"] and plan.leaves[0].columns["k0"].label == "city"
+    assert [released_index(name) for name in plan.released] == [0, 1]
+    assert released_index("released_") is None and released_index("RELEASED_0") is None
+    assert released_index("released_٣") is None and released_index("released_-1") is None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.sql import number, parse
+from incrowd.query.sql import ContributionBounds, bounds_of, count_bounds, number, parse
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
 
@@ -151,3 +151,15 @@ def test_comments_and_outer_parentheses_are_no_part_of_a_question() -> None:
 def test_a_number_is_a_literal_with_signs_and_parentheses(sql: str, value: float | None) -> None:
     (node,) = parse(f"SELECT {sql}").tree.expressions
     assert number(node) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "per"), [("contribution_bounds_per_row", "row"), ("CONTRIBUTION_BOUNDS_PER_GROUP", "group")]
+)
+def test_bounds_stay_with_the_aggregate_and_out_of_the_sql(name: str, per: str) -> None:
+    bounded = parse(f"SELECT SUM(x, {name} => (-1, 2.5)) FROM t").tree
+    plain = parse("SELECT SUM(x) FROM t").tree
+    found = bounded.find(exp.Sum)
+    assert found is not None and bounds_of(found) == ContributionBounds(per, -1.0, 2.5)  # type: ignore[arg-type]
+    assert count_bounds(bounded) == count_bounds(bounded.copy()) == 1 and count_bounds(plain) == 0
+    assert bounded.sql() == plain.sql()

@@ -29,10 +29,9 @@ from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
 from incrowd.query.plan import Aggregate, Level, Measure
 from incrowd.query.quantile_cells import cells_of, note_of, ranks_of
-from incrowd.query.sql import DIALECT, NAMED
+from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
 from incrowd.query.typed import Typed, double, said
 
-Bounds = tuple[float, float]
 Made = dict[str, Any]
 _SPREAD: dict[type[exp.Expr], tuple[bool, bool]] = {
     exp.Variance: (True, False),
@@ -97,15 +96,15 @@ class Aggregates:
     rows_cap: float | None
     max_groups: float | None
     measures: dict[str, Measure] = field(default_factory=dict)
-    columns: dict[str, Aggregate] = field(default_factory=dict)
+    columns: dict[tuple[str, ContributionBounds | None], Aggregate] = field(default_factory=dict)
 
     def column(self, node: exp.Expr) -> str:
         """The released column for an aggregate node."""
-        named = (node.this if isinstance(node, exp.Filter) else node).meta.get(NAMED)
-        text = f"{node.sql(DIALECT)} {named or ''}"
-        if text not in self.columns:
-            self.columns[text] = Aggregate(f"a{len(self.columns)}", **self._make(node))
-        return self.columns[text].name
+        bounds = next((found for part in node.walk() if (found := bounds_of(part)) is not None), None)
+        asked = (node.sql(DIALECT), bounds)
+        if asked not in self.columns:
+            self.columns[asked] = Aggregate(f"a{len(self.columns)}", **self._make(node))
+        return self.columns[asked].name
 
     def _make(self, node: exp.Expr) -> Made:
         test: exp.Expr | None = None
@@ -115,38 +114,40 @@ class Aggregates:
             node = node.this
         if isinstance(node, exp.WithinGroup):
             node = _ranked(node, label)
-        named: dict[str, Bounds] = node.meta.get(NAMED, {})
+        bounds = bounds_of(node)
         if any(value for key, value in node.args.items() if key not in _READ):
             raise QueryError(f"{label} has an option that is not understood; leave it out.")
         if node.expressions:
             raise QueryError(f"{label} takes one column here; LEAST and GREATEST compare several.")
-        if isinstance(node, exp.CountIf) and not named:
+        if isinstance(node, exp.CountIf) and bounds is None:
             counted = condition(node.this, self.below.lookup, "COUNT_IF").sql
             return self._count(label, _both(test, counted))
         if isinstance(node, exp.Count):
-            return self._counted(node, label, test, named)
+            return self._counted(node, label, test, bounds)
         if isinstance(node, exp.Sum):
-            return self._sum(node, label, test, named)
+            return self._sum(node, label, test, bounds)
         if isinstance(node, exp.Avg):
-            value = self._value(node.this, "AVG", test, named)
+            value = self._value(node.this, "AVG", test, bounds)
             measures = (self._centred(value, label), self._number(value.present, label))
             return {"kind": "avg", "label": label, "measures": measures}
         if type(node) in _SPREAD:
-            return self._spread(node, label, test, named)
+            return self._spread(node, label, test, bounds)
         if isinstance(node, exp.CovarPop | exp.CovarSamp | exp.Corr):
-            return self._together(node, label, test, named)
+            return self._together(node, label, test, bounds)
         if isinstance(node, _ORDER):
-            return self._quantile(node, label, test, named)
+            return self._quantile(node, label, test, bounds)
         raise QueryError(
             f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, "
             "MEDIAN, quantiles, "
             "MIN, MAX, COVAR or CORR."
         )
 
-    def _counted(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+    def _counted(
+        self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
+    ) -> Made:
         inner = node.this
         if isinstance(inner, exp.Distinct):
-            if named:
+            if bounds is not None:
                 raise QueryError(f"{label} counts each unit once and takes no bounds; leave them out.")
             return self._units(inner, label, test)
         present = test
@@ -155,8 +156,8 @@ class Aggregates:
             if counted.nullable:
                 there = exp.Not(this=exp.Is(this=exp.paren(counted.sql), expression=exp.null()))
                 present = _both(test, there)
-        if named:
-            return self._counted_per_group(label, present, named)
+        if bounds is not None:
+            return self._counted_per_group(label, present, bounds)
         return self._count(label, present)
 
     def _units(self, inner: exp.Distinct, label: str, test: exp.Expr | None) -> Made:
@@ -181,13 +182,12 @@ class Aggregates:
         measures = (self._number(present, label),)
         return {"kind": "count", "label": label, "measures": measures, "whole": True}
 
-    def _counted_per_group(self, label: str, present: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+    def _counted_per_group(self, label: str, present: exp.Expr | None, bounds: ContributionBounds) -> Made:
         """COUNT with bounds per group: a sum of ones whose total per unit and group is clamped."""
-        bounds = named.get("contribution_bounds_per_group")
-        if bounds is None:
+        if bounds.per != "group":
             raise QueryError(f"{label} counts each row once; bound it with contribution_bounds_per_group.")
         one = Typed(double(1.0), "integer", 1, 1, False)
-        name = self._bounded_sum(_Value(one, present, *bounds), label)
+        name = self._bounded_sum(_Value(one, present, bounds.low, bounds.high), label)
         return {"kind": "sum", "label": label, "measures": (name,), "whole": True}
 
     def _number(self, present: exp.Expr | None, label: str) -> str:
@@ -204,9 +204,11 @@ class Aggregates:
         """For how many rows one unit may count."""
         return 1.0 if self.below.single else self.rows_cap
 
-    def _sum(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
-        per_group = "contribution_bounds_per_group" in named
-        value = self._value(node.this, "SUM", test, named)
+    def _sum(
+        self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
+    ) -> Made:
+        per_group = bounds is not None and bounds.per == "group"
+        value = self._value(node.this, "SUM", test, bounds)
         # What is not there adds nothing: no condition but the question's own is needed.
         value = replace(value, present=test)
         if per_group:
@@ -265,8 +267,10 @@ class Aggregates:
         made = replace(made, tested=value.tested, absent_if_null=value.checked)
         return self._add(made, self._rows)
 
-    def _spread(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
-        value = self._value(node.this, label.partition("(")[0], test, named)
+    def _spread(
+        self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
+    ) -> Made:
+        value = self._value(node.this, label.partition("(")[0], test, bounds)
         sample, root = _SPREAD[type(node)]
         parts = (
             self._centred(value, label),
@@ -275,14 +279,16 @@ class Aggregates:
         )
         return {"kind": "var", "label": label, "measures": parts, "sample": sample, "root": root}
 
-    def _together(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
-        if named:
+    def _together(
+        self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
+    ) -> Made:
+        if bounds is not None:
             raise QueryError(
                 f"{label} takes no contribution bounds; declare bounds for both columns or use LEAST and "
                 "GREATEST."
             )
         parts = [
-            self._value(each, label.partition("(")[0], None, {}) for each in (node.this, node.expression)
+            self._value(each, label.partition("(")[0], None, None) for each in (node.this, node.expression)
         ]
         # A row counts where both are there.
         present = _both(_both(parts[0].present, parts[1].present), test)
@@ -300,9 +306,11 @@ class Aggregates:
         sample = isinstance(node, exp.CovarSamp)
         return {"kind": "covar", "label": label, "measures": (*sums, cross, n), "sample": sample}
 
-    def _quantile(self, node: exp.Expr, label: str, test: exp.Expr | None, named: dict[str, Bounds]) -> Made:
+    def _quantile(
+        self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
+    ) -> Made:
         ranks = ranks_of(node, label)
-        value = self._value(node.this, label.partition("(")[0], test, named)
+        value = self._value(node.this, label.partition("(")[0], test, bounds)
         low, high, cells = cells_of(value.low, value.high, value.whole)
         said_so = f"the histogram of {label}"
         made = Measure(
@@ -319,7 +327,7 @@ class Aggregates:
         }
 
     def _value(
-        self, node: exp.Expr, function: str, test: exp.Expr | None, named: dict[str, Bounds]
+        self, node: exp.Expr, function: str, test: exp.Expr | None, bounds: ContributionBounds | None
     ) -> _Value:
         """A number, the condition under which it is there, and its bounds."""
         if isinstance(node, exp.Distinct):
@@ -327,8 +335,7 @@ class Aggregates:
                 f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there."
             )
         typed = as_float(total(node, self.below.lookup), function)
-        bounds = next(iter(named.values()), None)
-        low, high = bounds if bounds is not None else (typed.low, typed.high)
+        low, high = (typed.low, typed.high) if bounds is None else (bounds.low, bounds.high)
         if low is None or high is None:
             named_column = node.find(exp.Column)
             column = named_column.name if named_column is not None else said(node)
@@ -367,4 +374,5 @@ def _ranked(node: exp.WithinGroup, label: str) -> exp.Expr:
     ordered = node.expression.expressions
     if len(ordered) != 1 or ordered[0].args.get("desc") or not isinstance(node.this, _ORDER):
         raise QueryError(f"{label} needs a rank, and WITHIN GROUP (ORDER BY one column).")
-    return type(node.this)(this=ordered[0].this, expression=node.this.this)
+    ranked = type(node.this)(this=ordered[0].this, expression=node.this.this)
+    return with_bounds(ranked, bounds_of(node.this))

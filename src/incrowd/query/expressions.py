@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -23,11 +24,11 @@ from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
 from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
 from incrowd.query.sql import number
-from incrowd.query.typed import Kind, Lookup, Typed, double, said
+from incrowd.query.typed import Field, Kind, Lookup, Typed, double, said
 
 MOST_WILDCARDS = 100
-LISTED = "incrowd_listed"
-"""Metadata of x IN (SELECT ...): the checked sub-query over public tables, and the facts of its column."""
+PUBLIC_LIST = "public_list"
+"""The argument of an IN's node that holds its `PublicList`; the parser has none like it."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
 _Type = exp.DataType.Type
 _CASTS: dict[object, Kind] = {
@@ -50,6 +51,15 @@ _HARMLESS = {
     "unit",
     "zone",
 }
+
+
+@dataclass(frozen=True)
+class PublicList:
+    """What x IN (SELECT ...) is tested against: a checked query over public tables, with one column, v."""
+
+    query: exp.Select
+    facts: Field
+    """What is known of the column."""
 
 
 def total(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -303,7 +313,7 @@ def _between(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _in(node: exp.Expr, lookup: Lookup) -> Typed:
-    _only(node, "this", "expressions", "query")
+    _only(node, "this", "expressions", "query", PUBLIC_LIST)
     subject = total(node.this, lookup)
     if node.args.get("query") is not None:
         return _in_public(node, subject)
@@ -324,16 +334,16 @@ def _in(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _in_public(node: exp.Expr, subject: Typed) -> Typed:
-    listed = node.meta.get(LISTED)
-    if listed is None:
+    public: PublicList | None = node.args.get(PUBLIC_LIST)
+    if public is None:
         raise QueryError("IN needs a list of values, or a sub-query over public tables alone, at this place.")
-    query, facts = listed
-    column = Typed(exp.column("v", table="listed"), facts.kind, said=facts.name or "the sub-query")
+    said_as = public.facts.name or "the sub-query"
+    column = Typed(exp.column("v", table="listed"), public.facts.kind, said=said_as)
     left, right = comparable(subject, column, "IN")
     # NULL in the list would make every miss unknown; the list holds values only.
     inner = (
         exp.select(exp.alias_(right.sql, "v"))
-        .from_(exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("listed"))))
+        .from_(exp.Subquery(this=public.query.copy(), alias=exp.TableAlias(this=exp.to_identifier("listed"))))
         .where(exp.Not(this=exp.Is(this=right.sql.copy(), expression=exp.null())))
     )
     return truth(exp.In(this=_operand(left.sql), query=exp.Subquery(this=inner)), subject)

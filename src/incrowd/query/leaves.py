@@ -15,12 +15,10 @@ from incrowd.query.aggregates import Aggregates
 from incrowd.query.group_keys import key_for, narrowed
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
-from incrowd.query.plan import Key, Leaf
+from incrowd.query.plan import RELEASED as RELEASED
+from incrowd.query.plan import Key, Leaf, released_name
 from incrowd.query.sql import DIALECT
 from incrowd.query.typed import said
-
-RELEASED = "released_"
-"""What the tables of released numbers are called, with the leaf's number behind it."""
 
 
 @dataclass
@@ -94,7 +92,7 @@ class Cutter:
         if text not in self.seen:
             self.seen[text] = len(self.leaves)
             self.leaves.append(leaf)
-        return outer.from_(exp.to_table(f"{RELEASED}{self.seen[text]}"))
+        return outer.from_(exp.to_table(released_name(self.seen[text])))
 
     def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select]:
         refuse_clauses(select, "limit", "offset")

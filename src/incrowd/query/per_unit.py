@@ -18,7 +18,7 @@ from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
 from incrowd.query.ownership import Relation, Sources, carry_units, field_from
 from incrowd.query.plan import MOST_BOUND
-from incrowd.query.sql import NAMED
+from incrowd.query.sql import bounds_of
 from incrowd.query.typed import NUMBERS, SQL_TYPES, Field, Lookup, Typed, double, said
 
 _SUM_BITS = 40
@@ -145,8 +145,8 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
     def chosen(sql: exp.Expr) -> exp.Expr:
         return sql if test is None else exp.Case(ifs=[exp.If(this=test.sql.copy(), true=sql)])
 
-    named = node.meta.get(NAMED, {})
-    if named and not (isinstance(node, exp.Sum | exp.Avg) and "contribution_bounds_per_row" in named):
+    bounds = bounds_of(node)
+    if bounds is not None and not (isinstance(node, exp.Sum | exp.Avg) and bounds.per == "row"):
         raise QueryError(
             f"Inside a sub-query per unit only SUM and AVG take bounds, and per row; {said(node)} takes none."
         )
@@ -173,8 +173,8 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
         return value.but(sql=sql, nullable=True, values=None, said="")
     if isinstance(node, exp.Sum | exp.Avg):
         value = as_float(total(node.this, lookup), type(node).__name__.upper())
-        if named:
-            value = value.but(**dict(zip(("low", "high"), next(iter(named.values())), strict=True)))
+        if bounds is not None:
+            value = value.but(low=bounds.low, high=bounds.high)
         return _fixed_point(node, value, chosen)
     raise QueryError(
         f"{said(node)} is not possible inside a sub-query per unit; use COUNT, SUM, AVG, MIN or MAX there."

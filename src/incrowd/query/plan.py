@@ -45,6 +45,8 @@ STEPS = 30
 """A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
 WIDEST = 2**32
 """The most steps a whole-number measure may span before its grid is coarsened."""
+RELEASED = "released_"
+"""What the tables of released numbers are called in the SQL above the leaves, with the leaf's number."""
 MOST_BOUND = 2.0**200
 """Bounds beyond this are refused: squares of spans, times any cap, must stay inside float64."""
 _LEAST = 2.0**-900
@@ -182,6 +184,22 @@ class Key:
         return self.domain is not None or self.values is not None
 
 
+def released_name(leaf: int) -> str:
+    """The table that holds the released numbers of a leaf."""
+    return f"{RELEASED}{leaf}"
+
+
+def released_index(table: str) -> int | None:
+    """Which leaf a released table belongs to; None for any other table.
+
+    >>> released_index("released_2"), released_index("released_x"), released_index("visits")
+    (2, None, None)
+    """
+    number = table.removeprefix(RELEASED)
+    known = table.startswith(RELEASED) and number.isascii() and number.isdigit()
+    return int(number) if known else None
+
+
 AggregateKind = Literal["count", "sum", "avg", "var", "covar", "corr", "quantile"]
 
 
@@ -238,6 +256,12 @@ class Leaf:
         """Whether every key is public."""
         return all(key.public for key in self.keys)
 
+    @property
+    def columns(self) -> Mapping[str, Key | Aggregate]:
+        """The columns of the leaf's released table, by name: keys k0, k1, ..., then aggregates a0, a1, ..."""
+        columns: tuple[Key | Aggregate, ...] = (*self.keys, *self.aggregates)
+        return {column.name: column for column in columns}
+
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
         """The leaf with caps put in, by weigh key."""
         measures = {
@@ -264,6 +288,11 @@ class Plan:
     outer: exp.Query
     options: Mapping[str, float] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> Mapping[str, Leaf]:
+        """The released tables that `outer` may read, by name."""
+        return {released_name(index): leaf for index, leaf in enumerate(self.leaves)}
 
     @property
     def fingerprint(self) -> str:

@@ -4,7 +4,6 @@ here reads a row.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,11 +11,11 @@ from sqlglot import exp
 
 from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
-from incrowd.query.leaves import RELEASED, Cutter
+from incrowd.query.leaves import Cutter
 from incrowd.query.ownership import World
-from incrowd.query.plan import Plan
+from incrowd.query.plan import Plan, released_index
 from incrowd.query.rules import rewrite
-from incrowd.query.sql import NAMED, Question
+from incrowd.query.sql import Question, count_bounds
 from incrowd.query.typed import Field
 
 
@@ -67,7 +66,7 @@ def _check_outer(outer: exp.Query, world: World) -> None:
     """What is left above the leaves may read released and public tables only."""
     for table in outer.find_all(exp.Table):
         name = world.catalog.find(table.name)
-        if re.fullmatch(rf"{RELEASED}\d+", table.name):
+        if released_index(table.name) is not None:
             if name is not None:
                 raise QueryError(
                     f"The table name {name} is reserved for released numbers; ask the owner to rename it."
@@ -77,5 +76,5 @@ def _check_outer(outer: exp.Query, world: World) -> None:
                 f"{table.name} cannot be read beside released numbers; join it inside the SELECT that "
                 "aggregates."
             )
-    if any(NAMED in node.meta for node in outer.walk()):
+    if count_bounds(outer):
         raise QueryError("Contribution bounds must stand in the SELECT that aggregates private rows.")

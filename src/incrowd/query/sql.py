@@ -2,15 +2,15 @@
 
 The parser (sqlglot, one pinned version) does not know GoogleSQL's differential-privacy clause and drops or
 refuses its named arguments, so both are taken out of the token stream first: `WITH DIFFERENTIAL_PRIVACY
-OPTIONS(...)` becomes `Question.options`, and the named arguments of an aggregate are kept in the node's
-metadata under `NAMED`. Nothing is dropped in silence: what is not understood is refused.
+OPTIONS(...)` becomes `Question.options`, and the named argument of an aggregate is kept beside its node
+(`bounds_of`). Nothing is dropped in silence: what is not understood is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
 import sqlglot
 from sqlglot import exp
@@ -20,11 +20,47 @@ from sqlglot.tokenizer_core import Token, TokenType
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 
+Per = Literal["group", "row"]
 DIALECT = "duckdb"
-NAMED = "incrowd_named"
+_BOUNDS = "contribution_bounds"
 _PREFIX = "__named__"
 _OPTIONS = {"epsilon", "delta", "max_groups_contributed", "max_rows_contributed"}
-_BOUNDS = {"contribution_bounds_per_group", "contribution_bounds_per_row"}
+_NAMED: Mapping[str, Per] = {
+    "contribution_bounds_per_group": "group",
+    "contribution_bounds_per_row": "row",
+}
+
+
+@dataclass(frozen=True)
+class ContributionBounds:
+    """The bounds that an analyst writes into an aggregate: of each row's value, or of each unit's total in
+    each group.
+    """
+
+    per: Per
+    low: float
+    high: float
+
+
+def bounds_of(node: exp.Expr) -> ContributionBounds | None:
+    """The bounds written into an aggregate; None if there are none."""
+    bounds: ContributionBounds | None = node.meta.get(_BOUNDS)
+    return bounds
+
+
+def with_bounds(node: exp.Expr, bounds: ContributionBounds | None) -> exp.Expr:
+    """The aggregate with these bounds. They stay with it when a tree is copied or transformed.
+
+    They are no argument of the node: the parser's own writer would print it as one more argument.
+    """
+    if bounds is not None:
+        node.meta[_BOUNDS] = bounds
+    return node
+
+
+def count_bounds(tree: exp.Expr) -> int:
+    """How many aggregates of a tree have bounds."""
+    return sum(1 for node in tree.walk() if bounds_of(node) is not None)
 
 
 @dataclass(frozen=True)
@@ -70,7 +106,7 @@ def parse(sql: str) -> Question:
     expected = text.count(_PREFIX)
     named = tree.transform(_name_arguments)
     assert isinstance(named, exp.Query)
-    if sum(1 for node in named.walk() if NAMED in node.meta) != expected:
+    if count_bounds(named) != expected:
         raise QueryError("An aggregate's named arguments could not be read; use name => (low, high).")
     return Question(named, options)
 
@@ -152,28 +188,27 @@ def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, flo
 
 
 def _name_arguments(node: exp.Expr) -> exp.Expr:
-    """A marked function as the function it was, with its named arguments in the metadata."""
+    """A marked function as the function it was, with its bounds."""
     if not isinstance(node, exp.Anonymous) or not fold(str(node.this)).startswith(_PREFIX):
         return node
     name = str(node.this)[len(_PREFIX) :]
     plain = [each for each in node.expressions if not isinstance(each, exp.Kwarg)]
-    named: dict[str, Any] = {}
+    named: dict[str, ContributionBounds] = {}
     for each in node.expressions:
         if isinstance(each, exp.Kwarg):
             key = fold(each.this.name)
-            if key not in _BOUNDS:
+            if key not in _NAMED:
                 raise QueryError(
-                    f"The argument {key} of {name.upper()} is not known; use {' or '.join(sorted(_BOUNDS))}."
+                    f"The argument {key} of {name.upper()} is not known; use {' or '.join(sorted(_NAMED))}."
                 )
-            named[key] = _pair(name, key, each.expression)
+            named[key] = ContributionBounds(_NAMED[key], *_pair(name, key, each.expression))
     if len(named) != 1:
         raise QueryError(f"Give {name.upper()} one kind of contribution bounds, per group or per row.")
     try:
         call = exp.func(name, *plain, dialect=DIALECT)
     except (SqlglotError, ValueError):
         raise QueryError(f"{name.upper()} does not take these arguments.") from None
-    call.meta[NAMED] = named
-    return call
+    return with_bounds(call, next(iter(named.values())))
 
 
 def _pair(function: str, key: str, node: exp.Expr) -> tuple[float, float]:

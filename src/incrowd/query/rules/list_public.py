@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.expressions import LISTED
+from incrowd.query.expressions import PUBLIC_LIST, PublicList
 from incrowd.query.ownership import World, select_rows
 
 
@@ -28,5 +28,5 @@ def list_public(tree: exp.Query, world: World) -> exp.Query:
         listed = exp.select(exp.alias_(exp.column(name, table="rows", quoted=True), "v")).from_(
             exp.Subquery(this=rows.sql, alias=alias)
         )
-        node.meta[LISTED] = (listed, facts)
+        node.set(PUBLIC_LIST, PublicList(listed, facts))
     return tree

@@ -12,7 +12,7 @@ from incrowd.catalog.declaration import nearest
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
 from incrowd.query.ownership import RESERVED, World
-from incrowd.query.sql import DIALECT, NAMED
+from incrowd.query.sql import DIALECT, count_bounds
 from incrowd.query.typed import SQL_TYPES
 
 
@@ -29,23 +29,19 @@ def qualify_names(tree: exp.Query, world: World) -> exp.Query:
         fold(name): {column: SQL_TYPES[each.kind] for column, each in world.fields(name).items()}
         for name in world.catalog.tables
     }
-    marked = _marked(tree)
+    bounds = count_bounds(tree)
     try:
         result = qualify(tree.copy(), schema=schema, dialect=DIALECT, quote_identifiers=True, identify=True)
     except OptimizeError as error:
         raise QueryError(_name_fault(str(error), tree, world)) from None
     except SqlglotError as error:
         raise QueryError(f"The SQL cannot be understood: {str(error).splitlines()[0]}") from None
-    if _marked(result) < marked:
+    if count_bounds(result) < bounds:
         raise QueryError("Contribution bounds must stand in the SELECT that aggregates.")
     for name in result.find_all(exp.Identifier):
         _refuse_reserved(name)
     assert isinstance(result, exp.Query)
     return result
-
-
-def _marked(tree: exp.Expr) -> int:
-    return sum(1 for node in tree.walk() if NAMED in node.meta)
 
 
 def _refuse_reserved(name: exp.Identifier) -> None:
