@@ -305,6 +305,12 @@ def test_squares_vanish_before_float64_does() -> None:
             f"SELECT {squares.value.sql('duckdb')} FROM (SELECT CAST('{value}' AS DOUBLE) AS f) AS visits"
         ).fetchall()
         assert abs(found - (float(value) - 2.5) ** 2) < 1e-9 and (found == 0 or found > 2.0**-230)
+    small = measures_of("VAR_POP(f, contribution_bounds_per_row => (-1, 1))")[1]
+    assert small.value is not None
+    ((found,),) = ENGINE.execute(
+        f"SELECT {small.value.sql('duckdb')} FROM (SELECT 1e-100 AS f) AS visits"
+    ).fetchall()
+    assert found == 0
     constant = measures_of("VAR_POP(f, contribution_bounds_per_row => (1, 1))")[1]
     assert constant.value is not None and (constant.low, constant.high) == (0, 0)
 

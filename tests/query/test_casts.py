@@ -84,6 +84,8 @@ def test_text_is_read_by_its_grammar(kind: Kind, text: str) -> None:
         ("b", "integer", (0.0, 1.0)),
         ("b", "float", (0.0, 1.0)),
         ("u", "integer", (None, None)),
+        ("GREATEST(u, 2.5)", "integer", (2.0, None)),
+        ("LEAST(u, 2.5)", "integer", (None, 3.0)),
         ("x", "boolean", (0, 1)),
         ("f + 0.25", "integer", (-3.0, 8.0)),
     ],

@@ -140,6 +140,8 @@ def test_a_truth_value_is_unknown_where_a_part_is() -> None:
         (("y", "k"), "integer", None, None, False, (1, 2, 3, 4)),
         (("x", "f"), "float", -5, 20, True, None),
         (("x", "n"), "integer", None, None, True, None),
+        (("GREATEST(n, 3)", "y"), "integer", 1, None, False, None),
+        (("LEAST(n, 3)", "y"), "integer", None, 4, False, None),
         (("y", "NULL"), "integer", 1, 4, True, (1, 2, 3, 4)),
         (("c", "'z'"), "text", None, None, False, ("a", "B", "cd", "z")),
         (("g", "2"), "float", 0.5, 2.0, False, None),

@@ -128,7 +128,7 @@ def test_a_constant_is_one_number_that_is_always_there() -> None:
     assert [typed(each).constant for each in ("'a'", "x", "k", "TRUE", "NULL")] == [None] * 5
     assert Typed(exp.null(), "integer", values=(1,), nullable=True).constant is None
     assert typed("x").bounded and not typed("n").bounded
-    assert not typed("LENGTH(s)").bounded
+    assert not typed("LENGTH(s)").bounded and not typed("LEAST(n, 3)").bounded
 
 
 def test_an_expression_is_said_without_our_aliases_and_in_few_words() -> None:

@@ -7,6 +7,8 @@ that has passed its grammar (`grammar`).
 
 from __future__ import annotations
 
+import math
+
 from sqlglot import exp
 
 from incrowd.errors import QueryError
@@ -64,8 +66,8 @@ def _number(inner: Typed, kind: Kind) -> Typed:
         return inner.but(sql=as_whole(inner), integral=True, size=64)
     if inner.kind == "boolean":
         return value.but(sql=nearest(value.sql), integral=True)
-    low = None if value.low is None or value.high is None else float(int(value.low // 1))
-    high = None if value.low is None or value.high is None else float(-int(-value.high // 1))
+    low = None if value.low is None else float(math.floor(value.low))
+    high = None if value.high is None else float(math.ceil(value.high))
     return Typed(nearest(value.sql), "integer", low, high, True, integral=True, size=64)
 
 
