@@ -137,9 +137,8 @@ class Aggregates:
         if isinstance(node, _ORDER):
             return self._quantile(node, label, test, bounds)
         raise QueryError(
-            f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, "
-            "MEDIAN, quantiles, "
-            "MIN, MAX, COVAR or CORR."
+            f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, MEDIAN, "
+            "quantiles, MIN, MAX, COVAR or CORR."
         )
 
     def _counted(
@@ -172,8 +171,7 @@ class Aggregates:
         if len(columns) != len(asked) or "" in parts or "column" not in parts or not wanted <= parts | keys:
             raise QueryError(
                 f"{label} can only count the protected unit; to count other values, group by them and "
-                "count the "
-                "groups of the result."
+                "count the groups of the result."
             )
         made = Measure("", "pair", "own", test, None, 0, 1, label=label)
         return {"kind": "count", "label": label, "measures": (self._add(made, self._groups),), "whole": True}

@@ -88,8 +88,7 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
     if isinstance(node, exp.Column) and below.field(node).unit == "column":
         raise QueryError(
             f"Grouping by {label} would single out each protected unit; group by something that many of "
-            "them share, "
-            f"or count them with COUNT(DISTINCT {label})."
+            f"them share, or count them with COUNT(DISTINCT {label})."
         )
     if typed.kind == "null":
         raise QueryError("GROUP BY NULL makes no groups; leave it out.")

@@ -56,8 +56,7 @@ class Cutter:
             if not is_aggregating(node) and not node.args.get("distinct"):
                 raise QueryError(
                     "This would show the rows of people; ask for an aggregate instead, such as SELECT "
-                    "COUNT(*) or AVG(...) "
-                    "with GROUP BY."
+                    "COUNT(*) or AVG(...) with GROUP BY."
                 )
             return self._cut_leaf(node)
         for each in below:
@@ -66,8 +65,7 @@ class Cutter:
             elif self.world.private(each):
                 raise QueryError(
                     f"{each.alias_or_name} holds private rows and cannot be joined to released numbers; "
-                    "use it "
-                    "inside the SELECT that aggregates."
+                    "use it inside the SELECT that aggregates."
                 )
         if self.world.private(node):
             raise QueryError("A sub-query over private rows may stand in FROM only; join its result instead.")

@@ -132,58 +132,75 @@ class Sources:
 def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources:
     """The relations that a select reads, joined so that ownership holds.
 
-    numbered: whether rows that are units of their own need a number, because a join above may multiply them.
+    numbered: True if rows that are units of their own need a number, because a join above may multiply them.
     """
     start = select.args.get("from_")
     if start is None:
         raise QueryError("The question names no table; add FROM and a table of the catalog.")
     joins: list[exp.Join] = select.args.get("joins") or []
     numbered = numbered or bool(joins)
+    alias = start.this.alias_or_name
     first = _relation(start.this, world, numbered)
-    items = {start.this.alias_or_name: first}
-    units = _unit_columns(start.this.alias_or_name, first)
-    single = first.single
-    done: list[exp.Join] = []
+    joined = Sources({alias: first}, exp.From(this=first.sql), (), _unit_columns(alias, first), first.single)
     for join in joins:
-        alias = join.this.alias_or_name
         _only(join, "this", "on", "side", "kind")
-        right = _relation(join.this, world, numbered)
-        items[alias] = right
-        on = join.args.get("on")
-        lookup = lookup_in({name: each.fields for name, each in items.items()})
-        test = None if on is None else condition(on, lookup, "JOIN ... ON")
-        side, kind = join.side.upper(), join.kind.upper()
-        if kind not in ("", "INNER", "CROSS", "OUTER"):
-            raise QueryError(f"A {kind} JOIN is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
-        if side not in ("", "LEFT"):
-            raise QueryError(
-                f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on "
-                "the left."
-            )
-        if kind == "OUTER" and side == "":
-            raise QueryError("An OUTER JOIN needs its side; write LEFT JOIN.")
-        if right.private and units is not None:
-            if len(units) != len(right.units or ()) or not _joins_on_unit(test, items, alias):
-                raise QueryError(
-                    f"Joining {alias} would mix rows of different people; join private tables on the "
-                    "protected unit "
-                    f"({_unit_said(items)}), with AND for more conditions."
-                )
-        elif right.private:
-            if side == "LEFT":
-                raise QueryError(
-                    f"Put the private table {alias} first: FROM {alias} LEFT JOIN the public table."
-                )
-            units = _unit_columns(alias, right)
-        single = single and right.private and right.single
-        made = exp.Join(this=right.sql, side=side or None, kind=kind or None)
-        made.set("on", None if test is None else test.sql)
-        done.append(made)
+        joined = _join(joined, join, _relation(join.this, world, numbered))
+    return joined
+
+
+def _join(left: Sources, join: exp.Join, right: Relation) -> Sources:
+    """The sources with one more relation."""
+    alias = join.this.alias_or_name
+    items = {**left.items, alias: right}
+    on = join.args.get("on")
+    lookup = lookup_in({name: relation.fields for name, relation in items.items()})
+    test = None if on is None else condition(on, lookup, "JOIN ... ON")
+    side, kind = _side_and_kind(join)
+    units = _joined_units(left, right, alias, test, items, side)
+    written = exp.Join(this=right.sql, side=side or None, kind=kind or None)
+    written.set("on", None if test is None else test.sql)
+    if side == "LEFT":
+        items[alias] = _optional(right)
+    single = left.single and right.private and right.single
+    return Sources(items, left.from_, (*left.joins, written), units, single)
+
+
+def _side_and_kind(join: exp.Join) -> tuple[str, str]:
+    """LEFT or nothing, and INNER, CROSS, OUTER or nothing; refuses all other joins."""
+    side, kind = join.side.upper(), join.kind.upper()
+    if kind not in ("", "INNER", "CROSS", "OUTER"):
+        raise QueryError(f"A {kind} JOIN is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
+    if side not in ("", "LEFT"):
+        raise QueryError(
+            f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left."
+        )
+    if kind == "OUTER" and side == "":
+        raise QueryError("An OUTER JOIN needs its side; write LEFT JOIN.")
+    return side, kind
+
+
+def _joined_units(
+    left: Sources, right: Relation, alias: str, test: Typed | None, items: Mapping[str, Relation], side: str
+) -> tuple[exp.Column, ...] | None:
+    """Whose rows the join yields; refuses to mix the rows of two units."""
+    if not right.private:
+        return left.units
+    if left.units is None:
         if side == "LEFT":
-            # Where nothing matches, its columns are NULL: they no longer say whose row it is.
-            fields = {name: replace(each, nullable=True, unit="") for name, each in right.fields.items()}
-            items[alias] = replace(right, fields=fields)
-    return Sources(items, exp.From(this=first.sql), tuple(done), units, single)
+            raise QueryError(f"Put the private table {alias} first: FROM {alias} LEFT JOIN the public table.")
+        return _unit_columns(alias, right)
+    if len(left.units) != len(right.units or ()) or not _joins_on_unit(test, items, alias):
+        raise QueryError(
+            f"Joining {alias} would mix rows of different people; join private tables on the protected unit "
+            f"({_unit_said(items)}), with AND for more conditions."
+        )
+    return left.units
+
+
+def _optional(right: Relation) -> Relation:
+    """The right side of a LEFT JOIN. Its columns are NULL where nothing matches, so none names the unit."""
+    fields = {name: replace(field, nullable=True, unit="") for name, field in right.fields.items()}
+    return replace(right, fields=fields)
 
 
 def _only(node: exp.Expr, *allowed: str) -> None:
@@ -193,8 +210,7 @@ def _only(node: exp.Expr, *allowed: str) -> None:
             word = {"method": str(value), "using": "USING"}.get(key, key.strip("_"))
             raise QueryError(
                 f"{word.upper()} on {node.alias_or_name or 'a join'} is not possible over private rows; "
-                "use plain "
-                "tables, sub-queries, JOIN ... ON and LEFT JOIN ... ON."
+                "use plain tables, sub-queries, JOIN ... ON and LEFT JOIN ... ON."
             )
     alias = node.args.get("alias")
     if isinstance(alias, exp.TableAlias) and alias.columns:

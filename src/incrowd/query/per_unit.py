@@ -69,8 +69,8 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
     keys = group_keys(select)
     if below.units is not None and not groups_by_unit(select, below):
         raise QueryError(
-            "A sub-query that aggregates private rows must group by the protected unit; "
-            "to aggregate over people, do it in the outermost SELECT."
+            "A sub-query that aggregates private rows must group by the protected unit; to aggregate over "
+            "people, do it in the outermost SELECT."
         )
     if select.args.get("distinct") and is_aggregating(select):
         raise QueryError("DISTINCT together with aggregates is not possible here; use GROUP BY alone.")
@@ -198,8 +198,7 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
     if value.low is None or value.high is None:
         raise QueryError(
             f"{name} of {said(node.this)} inside a sub-query needs bounds on its values; declare them or "
-            "write "
-            "LEAST and GREATEST around it."
+            "write LEAST and GREATEST around it."
         )
     limit = max(abs(value.low), abs(value.high)) or 1.0
     check_bounds(value.low, value.high, said(node.this), name)

@@ -12,9 +12,8 @@ integer number of steps, and let unit u weigh t_u in all. With cap C,
 
 - weighed by its own size (SUM, COUNT): t_u = sum |x_i| over the unit's rows, so sum |y_i| <= t_u * C / t_u
   = C.
-- weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows,
-|x_i| <= L,
-  so sum |y_i| <= t_u * L * C / t_u = C * L.
+- weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows
+  and |x_i| <= L, so sum |y_i| <= t_u * L * C / t_u = C * L.
 
 Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed
 value and its cap are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of
@@ -56,11 +55,11 @@ _LEAST = 2.0**-900
 class Measure:
     """One bounded sum per group.
 
-    level: `row` sums over rows; `pair` over (unit, group) pairs, each pair's value being `value` summed
-    over its rows and clamped (or 1, for a count of units). present: the rows (pairs) that count. value:
-    None for counting ones. low, high: the bounds the value is clamped into. centre is subtracted after
-    clamping. cap: the most that one unit may weigh: in values (`own`) or in rows (`rows`); None to be
-    chosen privately.
+    level: `row` sums over rows. `pair` sums over (unit, group) pairs: the value of a pair is `value` summed
+    over its rows and then clamped, or 1 where units are counted. present: which rows count; None for all.
+    value: what is summed; None for 1. low, high: the value is clamped between them. centre: subtracted after
+    clamping. cap: the most that one unit may weigh, in values (`own`) or in rows (`rows`); None if it is
+    still to be chosen privately.
     """
 
     name: str
@@ -77,13 +76,11 @@ class Measure:
     buckets: int = 0
     """For a quantile's histogram: the number of equal cells between low and high; 0 for a sum."""
     tested: bool = False
-    """Whether `present` asks for more than that the value is a number."""
+    """True if `present` tests more than whether the value is a number."""
     absent_if_null: bool = False
-    """Whether `present` asks for the value to be a number, so that its absence and its being no number are
-    one.
-    """
+    """True if `present` implies that the value is neither NULL nor NaN, so no second test is needed."""
     norm: Literal[1, 2] = 1
-    """In which norm the cap bounds a unit's pairs when units are counted: their number, or its root."""
+    """How a count of units bounds the groups of one unit: 1 their number, 2 the root of their number."""
 
     @property
     def limit(self) -> float:
@@ -94,7 +91,7 @@ class Measure:
 
     @property
     def weigh_key(self) -> str:
-        """Measures with the same key are shrunk alike and share one choice of cap."""
+        """Measures with the same key shrink a unit by the same factor and share one cap."""
         present = "" if self.present is None else self.present.sql("duckdb")
         if self.weighing == "rows" or (self.value is None and self.level == "row"):
             return f"{self.level} rows {present}"
@@ -103,7 +100,7 @@ class Measure:
 
     @property
     def sensitivity(self) -> float:
-        """How far one unit moves the vector of all groups, in its norm, in values."""
+        """How far one unit moves the vector of all groups, in values, in the measure's norm."""
         assert self.cap is not None
         if self.norm == 2:
             return math.sqrt(self.cap)
@@ -112,7 +109,8 @@ class Measure:
     @property
     def exponent(self) -> int:
         """The grid: a step is 2^exponent."""
-        fine = math.ceil(math.log2(max(self.sensitivity, _LEAST))) - STEPS
+        mantissa, power = math.frexp(max(self.sensitivity, _LEAST))
+        fine = (power - 1 if mantissa == 0.5 else power) - STEPS
         if self.buckets or self.value is None:
             return max(min(fine, 0), -STEPS)
         whole = self.whole and float(self.centre).is_integer()
@@ -127,11 +125,10 @@ class Measure:
 
     @property
     def sensitivity_steps(self) -> int:
-        """The sensitivity in whole steps, in its norm: what the statement enforces, to the integer."""
+        """The sensitivity in whole steps: exactly what the statement enforces."""
         assert self.cap is not None
         if self.norm == 2:
-            # m pairs of floor(S sqrt(C / m)) steps: rounding up covers the rounding of the engine's square
-            # root.
+            # m pairs of floor(S sqrt(C / m)) steps; one more step covers the engine's rounding of the root.
             return math.isqrt(self.rows_cap * self.limit_steps**2) + 1
         if self.weighing == "rows" or self.value is None:
             return self.rows_cap * self.limit_steps
@@ -139,7 +136,7 @@ class Measure:
 
     @property
     def limit_steps(self) -> int:
-        """The most steps of one row's value: rounding to the nearest goes no further than up."""
+        """The most steps that one row adds: rounding to the nearest step exceeds no rounding up."""
         return max(1, math.ceil(math.ldexp(self.limit, -self.exponent)))
 
     @property
@@ -150,14 +147,12 @@ class Measure:
 
     @property
     def cap_steps(self) -> int:
-        """The cap in steps, for measures that are weighed by their own size; rounded up, like a single value
-        may be.
-        """
+        """The cap in steps, for measures weighed by their own size; rounded up, as a single value may be."""
         assert self.cap is not None
         return max(1, math.ceil(math.ldexp(self.cap, -self.exponent)))
 
     def capped(self, cap: float) -> Measure:
-        """The same measure with its cap; no single value needs to be larger than what the unit may weigh."""
+        """The measure with this cap. No value needs to exceed it, so the bounds shrink too."""
         if self.weighing == "own" and self.value is not None:
             low, high = (min(max(end, -cap), cap) for end in (self.low, self.high))
             return replace(self, cap=cap, low=low, high=high)
@@ -228,7 +223,7 @@ class Leaf:
     rows: exp.Select
     """Yields the unit's columns u0.., the keys' k0.., and every column that measures speak of."""
     units: tuple[str, ...]
-    """The names of the unit's columns in `rows`; empty where each row is its own unit."""
+    """The names of the unit's columns in `rows`; empty where no unit has more than one row."""
     materialize: bool
     keys: tuple[Key, ...]
     measures: Mapping[str, Measure]
@@ -237,7 +232,7 @@ class Leaf:
     """1 for add-remove, 2 where a unit may be replaced."""
     tables: tuple[str, ...]
     norm: Literal[1, 2] = 1
-    """In which norm a unit's weights for private keys are bounded."""
+    """The norm that bounds a unit's weights over private keys."""
 
     def in_l2(self) -> Leaf:
         """The leaf with the groups of a unit bounded in L2, for Gaussian noise.
@@ -263,7 +258,7 @@ class Leaf:
         return {column.name: column for column in columns}
 
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
-        """The leaf with caps put in, by weigh key."""
+        """The leaf with a cap for each measure that has none; `caps` is by weigh key."""
         measures = {
             name: each if each.cap is not None else each.capped(caps[each.weigh_key])
             for name, each in self.measures.items()
@@ -273,11 +268,11 @@ class Leaf:
     @property
     def uncapped(self) -> dict[str, Measure]:
         """One measure for each weigh key whose cap is still to be chosen."""
-        found: dict[str, Measure] = {}
-        for each in self.measures.values():
-            if each.cap is None:
-                found.setdefault(each.weigh_key, each)
-        return found
+        open_caps: dict[str, Measure] = {}
+        for measure in self.measures.values():
+            if measure.cap is None:
+                open_caps.setdefault(measure.weigh_key, measure)
+        return open_caps
 
 
 @dataclass(frozen=True)
@@ -296,7 +291,7 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """The question, whatever its spelling: what the ledger knows it by."""
+        """Identifies the question in the ledger; two spellings of one question have the same."""
         parts = [self.outer.sql("duckdb")]
         for leaf in self.leaves:
             parts.append(leaf.rows.sql("duckdb"))

@@ -28,8 +28,7 @@ def ranks_of(node: exp.Expr, label: str) -> tuple[float, ...]:
         function = label.partition("(")[0]
         raise QueryError(
             f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): "
-            "together they "
-            "cost as one."
+            "together they cost as one."
         )
     rank = None if given is None else number(given)
     if rank is None or not 0 <= rank <= 1:
@@ -44,8 +43,7 @@ def note_of(node: exp.Expr, label: str) -> str:
     side = "below" if isinstance(node, exp.Min) else "above"
     return (
         f"{label} is answered as the value that {EXTREME:.0%} of the rows lie {side}: one person alone "
-        "decides the "
-        "true one."
+        "decides the true one."
     )
 
 
