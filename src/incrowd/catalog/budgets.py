@@ -33,7 +33,7 @@ def _names(value: object) -> object:
         raise fault(f"expected a list of names, such as [{value}]")
     if not isinstance(value, list | tuple):
         raise fault(f"expected a list of names, not {shown(value)}")
-    again = next((each for i, each in enumerate(value) if each in value[:i]), None)
+    again = next((entry for i, entry in enumerate(value) if entry in value[:i]), None)
     if again is not None:
         raise fault(f"{shown(again)} is listed twice")
     return value
@@ -93,7 +93,7 @@ class Group(Declaration):
 
 
 class Defaults(Declaration):
-    """What a question gets that does not say."""
+    """Values for questions that leave them out."""
 
     epsilon: Positive | None = None
     delta: Delta | None = None

@@ -53,8 +53,10 @@ def catalog_for(
             )
     declared: dict[str, dict[str, Any]] = {}
     for name, columns in tables.items():
-        types = {each: kind if kind in TYPES else column_type(kind) for each, kind in columns.items()}
-        fields = {each: {"type": kind} for each, kind in types.items() if kind is not None}
+        types = {
+            column_name: kind if kind in TYPES else column_type(kind) for column_name, kind in columns.items()
+        }
+        fields = {column_name: {"type": kind} for column_name, kind in types.items() if kind is not None}
         declared[name] = {"source": name, "private": name not in public, "columns": fields}
         if name not in public:
             chosen = _unit_of(name, unit, tables)
@@ -67,8 +69,8 @@ def catalog_for(
     for key, pair in (bounds or {}).items():
         column(key, "bounds")["bounds"] = list(pair) if isinstance(pair, Sequence) else pair
     for key, values in (domains or {}).items():
-        given = {"from": values} if isinstance(values, str) else list(values)
-        column(key, "domains")["domain"] = given
+        domain = {"from": values} if isinstance(values, str) else list(values)
+        column(key, "domains")["domain"] = domain
     for key, cap in (contribution or {}).items():
         holder = declared[key] if key in declared else column(key, "contribution")
         holder["contribution"] = cap
@@ -97,7 +99,7 @@ def _budget(given: tuple[float, float] | float | Mapping[str, float]) -> Mapping
 
 def _unit_of(table: str, unit: Any, tables: Mapping[str, object]) -> Any:
     if isinstance(unit, Mapping) and "column" not in unit:
-        unknown = next((each for each in unit if each not in tables), None)
+        unknown = next((name for name in unit if name not in tables), None)
         if unknown is not None:
             raise CatalogError(f"unit: there is no table {unknown}, {nearest(unknown, tables)}.")
         unit = unit.get(table)
@@ -110,9 +112,9 @@ def _unit_of(table: str, unit: Any, tables: Mapping[str, object]) -> Any:
 
 def _refuse_left_out(unit: Any, left_out: Mapping[str, str], table: str) -> None:
     named = unit.values() if isinstance(unit, Mapping) else [unit] if unit != "row" else []
-    for each in named:
-        if isinstance(each, str) and each in left_out:
-            raise CatalogError(f"unit: {table}.{each} is left out, for {left_out[each]}.")
+    for column in named:
+        if isinstance(column, str) and column in left_out:
+            raise CatalogError(f"unit: {table}.{column} is left out, for {left_out[column]}.")
 
 
 def _column(
@@ -123,22 +125,24 @@ def _column(
 ) -> dict[str, Any]:
     """The declaration of the column that `key` names."""
     full = {
-        f"{table}.{each}": fields
+        f"{table}.{column}": fields
         for table, spec in declared.items()
-        for each, fields in spec["columns"].items()
+        for column, fields in spec["columns"].items()
     }
     matches = _matches(key, full)
     if len(matches) == 1:
-        found: dict[str, Any] = full[matches[0]]
-        return found
+        fields_of_column: dict[str, Any] = full[matches[0]]
+        return fields_of_column
     if matches:
         raise CatalogError(f"{argument}: {key} is in several tables; write {' or '.join(matches)}.")
-    reasons = {f"{table}.{each}": why for table, columns in left_out.items() for each, why in columns.items()}
-    for each in _matches(key, reasons):
-        raise CatalogError(f"{argument}: {each} is left out, for {reasons[each]}.")
+    reasons = {
+        f"{table}.{column}": why for table, columns in left_out.items() for column, why in columns.items()
+    }
+    for column in _matches(key, reasons):
+        raise CatalogError(f"{argument}: {column} is left out, for {reasons[column]}.")
     raise CatalogError(f"{argument}: there is no column {key}, {nearest(key, full)}.")
 
 
 def _matches(key: str, full: Collection[str]) -> list[str]:
     """The full names that `key` may stand for."""
-    return [key] if key in full else [each for each in full if each.partition(".")[2] == key]
+    return [key] if key in full else [name for name in full if name.partition(".")[2] == key]

@@ -164,10 +164,14 @@ class Catalog(Declaration):
         return name
 
     def groups_of(self, analyst: str) -> tuple[str, ...]:
-        """The groups of an analyst, declared at either end, in the order of the file."""
+        """The groups of an analyst, in the order of the file; either side may declare the membership."""
         own = self.analysts[analyst].groups if analyst in self.analysts else ()
-        known = [each for each, group in self.groups.items() if each in own or analyst in group.members]
-        return tuple(known) + tuple(each for each in own if each not in self.groups)
+        known = [
+            group_name
+            for group_name, group in self.groups.items()
+            if group_name in own or analyst in group.members
+        ]
+        return tuple(known) + tuple(group_name for group_name in own if group_name not in self.groups)
 
     def find(self, table: str) -> str | None:
         """The declared name of `table`, whatever its case; None if there is none."""
@@ -179,12 +183,12 @@ class Catalog(Declaration):
 
     @property
     def default_epsilon(self) -> float:
-        """The epsilon of a question that does not say: as declared, or a tenth of the budget up to 0.1."""
+        """The epsilon of a question that names none: as declared, or a tenth of the budget, at most 0.1."""
         return self.defaults.epsilon or min(0.1, self.budget.epsilon / 10)
 
     @property
     def default_delta(self) -> Delta:
-        """The delta of a question that does not say: as declared, or a thousandth of the budget's."""
+        """The delta of a question that names none: as declared, or a thousandth of the budget's."""
         return self.budget.delta / 1000 if self.defaults.delta is None else self.defaults.delta
 
     @property

@@ -137,7 +137,7 @@ def _timestamp(value: object) -> datetime:
 
 
 def _at(index: int, value: object, kind: Type) -> Scalar:
-    """As `typed`, with the place in the list added to the fault."""
+    """Like `typed`, but a fault names the place in the list."""
     try:
         return typed(value, kind)
     except PydanticCustomError as error:

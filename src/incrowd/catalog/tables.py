@@ -32,10 +32,10 @@ SourceKind = Literal["duckdb", "csv", "parquet", "url", "frame"]
 
 
 def _paths(value: object) -> tuple[str, ...]:
-    given = value if isinstance(value, list | tuple) else [value]
-    if not given or not all(isinstance(each, str) and each.strip() for each in given):
+    paths = value if isinstance(value, list | tuple) else [value]
+    if not paths or not all(isinstance(path, str) and path.strip() for path in paths):
         raise fault("expected a path, or a list of paths")
-    return tuple(given)
+    return tuple(paths)
 
 
 Paths = Annotated[tuple[str, ...], BeforeValidator(_paths)]

@@ -1,4 +1,4 @@
-"""A catalog as YAML that its owner can read: sections in order, a word of explanation before each."""
+"""A catalog as YAML for its owner to read: sections in order, with a comment before each."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def inline(value: object) -> str:
 
 
 def _said(declaration: Declaration) -> dict[str, object]:
-    """The fields that are not as they would be if left out."""
+    """The fields that differ from their defaults."""
     kept = {}
     for name, field in type(declaration).model_fields.items():
         value = getattr(declaration, name)

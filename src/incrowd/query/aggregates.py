@@ -54,7 +54,7 @@ _READ = {"this", "expression", "quantile", "big_int", "expressions"}
 
 @dataclass(frozen=True)
 class _Value:
-    """A number to be aggregated: its facts, the condition under which it is there, its bounds."""
+    """A number to be aggregated: what is known of it, the condition for it to count, and its bounds."""
 
     typed: Typed
     present: exp.Expr | None
@@ -73,7 +73,7 @@ class _Value:
 
     @property
     def shifted(self) -> exp.Expr:
-        """The clamped value less the centre of its bounds, and zero where its square would vanish.
+        """The clamped value minus the centre of its bounds; 0 where its square would underflow.
 
         Adding and subtracting 2^-60 of the span leaves multiples of 2^-112 of it, and moves what is larger
         by a rounding at most: squares and products then stay inside float64, as some engines demand.
@@ -100,7 +100,7 @@ class Aggregates:
 
     def column(self, node: exp.Expr) -> str:
         """The released column for an aggregate node."""
-        bounds = next((found for part in node.walk() if (found := bounds_of(part)) is not None), None)
+        bounds = next((written for part in node.walk() if (written := bounds_of(part)) is not None), None)
         asked = (node.sql(DIALECT), bounds)
         if asked not in self.columns:
             self.columns[asked] = Aggregate(f"a{len(self.columns)}", **self._make(node))
@@ -160,21 +160,26 @@ class Aggregates:
         return self._count(label, present)
 
     def _units(self, inner: exp.Distinct, label: str, test: exp.Expr | None) -> Made:
-        """COUNT(DISTINCT unit): the unit's columns, those of them that are group keys left out at will."""
+        """COUNT(DISTINCT unit). Of the unit's columns, those that are group keys need not be listed."""
         asked = inner.expressions
         if len(asked) == 1 and isinstance(asked[0], exp.Tuple):
             asked = asked[0].expressions
-        columns = [each for each in asked if isinstance(each, exp.Column)]
-        parts = {self.below.field(each).unit for each in columns}
-        keys = {self.below.field(each).unit for each in self.keys if isinstance(each, exp.Column)}
+        columns = [column for column in asked if isinstance(column, exp.Column)]
+        parts = {self.below.field(column).unit for column in columns}
+        keys = {self.below.field(column).unit for column in self.keys if isinstance(column, exp.Column)}
         wanted = set(self.below.parts)
         if len(columns) != len(asked) or "" in parts or "column" not in parts or not wanted <= parts | keys:
             raise QueryError(
                 f"{label} can only count the protected unit; to count other values, group by them and "
                 "count the groups of the result."
             )
-        made = Measure("", "pair", "own", test, None, 0, 1, label=label)
-        return {"kind": "count", "label": label, "measures": (self._add(made, self._groups),), "whole": True}
+        measure = Measure("", "pair", "own", test, None, 0, 1, label=label)
+        return {
+            "kind": "count",
+            "label": label,
+            "measures": (self._add(measure, self._groups),),
+            "whole": True,
+        }
 
     def _count(self, label: str, present: exp.Expr | None) -> Made:
         measures = (self._number(present, label),)
@@ -189,17 +194,17 @@ class Aggregates:
         return {"kind": "sum", "label": label, "measures": (name,), "whole": True}
 
     def _number(self, present: exp.Expr | None, label: str) -> str:
-        made = Measure("", "row", "rows", present, None, 0, 1, label=f"the number of rows of {label}")
-        return self._add(made, self._rows)
+        measure = Measure("", "row", "rows", present, None, 0, 1, label=f"the number of rows of {label}")
+        return self._add(measure, self._rows)
 
     @property
     def _groups(self) -> float | None:
-        """In how many groups one unit may be."""
+        """The most groups that one unit counts in; None if it is still to be chosen."""
         return 1.0 if not self.keys or self.below.single else self.max_groups
 
     @property
     def _rows(self) -> float | None:
-        """For how many rows one unit may count."""
+        """The most rows that one unit counts for; None if it is still to be chosen."""
         return 1.0 if self.below.single else self.rows_cap
 
     def _sum(
@@ -207,7 +212,7 @@ class Aggregates:
     ) -> Made:
         per_group = bounds is not None and bounds.per == "group"
         value = self._value(node.this, "SUM", test, bounds)
-        # What is not there adds nothing: no condition but the question's own is needed.
+        # NULL adds nothing to a sum, so only the question's own FILTER is needed.
         value = replace(value, present=test)
         if per_group:
             name = self._bounded_sum(value, label)
@@ -218,8 +223,8 @@ class Aggregates:
             cap = self.below.field(node.this).contribution
         if cap is None and self._rows is not None:
             cap = self._rows * limit
-        made = Measure("", "row", "own", test, value.typed.sql, value.low, value.high, label=label)
-        name = self._add(replace(made, whole=value.whole), cap)
+        measure = Measure("", "row", "own", test, value.typed.sql, value.low, value.high, label=label)
+        name = self._add(replace(measure, whole=value.whole), cap)
         return {"kind": "sum", "label": label, "measures": (name,), "whole": value.whole}
 
     def _bounded_sum(self, value: _Value, label: str) -> str:
@@ -227,7 +232,7 @@ class Aggregates:
         level: Level = "row" if self.below.single else "pair"
         limit = max(abs(value.low), abs(value.high))
         cap = None if self._groups is None else self._groups * limit
-        made = Measure(
+        measure = Measure(
             "",
             level,
             "own",
@@ -238,10 +243,10 @@ class Aggregates:
             whole=value.whole,
             label=label,
         )
-        return self._add(made, cap)
+        return self._add(measure, cap)
 
     def _centred(self, value: _Value, label: str) -> str:
-        made = Measure(
+        measure = Measure(
             "",
             "row",
             "rows",
@@ -255,15 +260,15 @@ class Aggregates:
             tested=value.tested,
             absent_if_null=value.checked,
         )
-        return self._add(made, self._rows)
+        return self._add(measure, self._rows)
 
     def _squares(self, value: _Value, label: str) -> str:
         most = ((value.high - value.low) / 2) ** 2
         square = exp.Mul(this=value.shifted, expression=value.shifted)
-        said_so = f"the sum of squares of {label}"
-        made = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=said_so)
-        made = replace(made, tested=value.tested, absent_if_null=value.checked)
-        return self._add(made, self._rows)
+        words = f"the sum of squares of {label}"
+        measure = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=words)
+        measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
+        return self._add(measure, self._rows)
 
     def _spread(
         self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
@@ -286,20 +291,20 @@ class Aggregates:
                 "GREATEST."
             )
         parts = [
-            self._value(each, label.partition("(")[0], None, None) for each in (node.this, node.expression)
+            self._value(value, label.partition("(")[0], None, None) for value in (node.this, node.expression)
         ]
-        # A row counts where both are there.
+        # A row counts if both values are present.
         present = _both(_both(parts[0].present, parts[1].present), test)
-        one, two = (replace(each, present=present, tested=True) for each in parts)
+        one, two = (replace(value, present=present, tested=True) for value in parts)
         most = (one.high - one.low) * (two.high - two.low) / 4
         product = exp.Mul(this=one.shifted, expression=two.shifted)
-        sums = tuple(self._centred(each, label) for each in (one, two))
-        said_so = f"the sum of products of {label}"
-        made = Measure("", "row", "rows", present, product, -most, most, 0, False, label=said_so)
-        cross = self._add(made, self._rows)
+        sums = tuple(self._centred(value, label) for value in (one, two))
+        words = f"the sum of products of {label}"
+        measure = Measure("", "row", "rows", present, product, -most, most, 0, False, label=words)
+        cross = self._add(measure, self._rows)
         n = self._number(present, label)
         if isinstance(node, exp.Corr):
-            squares = tuple(self._squares(each, label) for each in (one, two))
+            squares = tuple(self._squares(value, label) for value in (one, two))
             return {"kind": "corr", "label": label, "measures": (*sums, *squares, cross, n)}
         sample = isinstance(node, exp.CovarSamp)
         return {"kind": "covar", "label": label, "measures": (*sums, cross, n), "sample": sample}
@@ -310,15 +315,15 @@ class Aggregates:
         ranks = ranks_of(node, label)
         value = self._value(node.this, label.partition("(")[0], test, bounds)
         low, high, cells = cells_of(value.low, value.high, value.whole)
-        said_so = f"the histogram of {label}"
-        made = Measure(
-            "", "row", "rows", value.present, value.typed.sql, low, high, 0, value.whole, None, said_so, cells
+        words = f"the histogram of {label}"
+        measure = Measure(
+            "", "row", "rows", value.present, value.typed.sql, low, high, 0, value.whole, None, words, cells
         )
-        made = replace(made, tested=value.tested, absent_if_null=value.checked)
+        measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
         return {
             "kind": "quantile",
             "label": label,
-            "measures": (self._add(made, self._rows),),
+            "measures": (self._add(measure, self._rows),),
             "quantiles": ranks,
             "whole": value.whole,
             "note": note_of(node, label),
@@ -327,7 +332,7 @@ class Aggregates:
     def _value(
         self, node: exp.Expr, function: str, test: exp.Expr | None, bounds: ContributionBounds | None
     ) -> _Value:
-        """A number, the condition under which it is there, and its bounds."""
+        """The number that an aggregate is about, the condition for it to count, and its bounds."""
         if isinstance(node, exp.Distinct):
             raise QueryError(
                 f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there."
@@ -350,11 +355,11 @@ class Aggregates:
         present = _both(test, there)
         return _Value(typed, present, float(low), float(high), test is not None, there is not None)
 
-    def _add(self, made: Measure, cap: float | None) -> str:
-        """The name of a measure, which is made once."""
-        capped = made if cap is None else made.capped(cap)
-        for name, each in self.measures.items():
-            if replace(each, name="", label="") == replace(capped, label=""):
+    def _add(self, measure: Measure, cap: float | None) -> str:
+        """Adds a measure, unless there is an equal one already; returns its name."""
+        capped = measure if cap is None else measure.capped(cap)
+        for name, known in self.measures.items():
+            if replace(known, name="", label="") == replace(capped, label=""):
                 return name
         name = f"m{len(self.measures)}"
         self.measures[name] = replace(capped, name=name)

@@ -20,7 +20,7 @@ def as_float(typed: Typed, where: str) -> Typed:
     if typed.kind == "null":
         return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float", size=0)
     if typed.kind == "boolean":
-        whole = None if typed.values is None else tuple(int(each) for each in typed.values)
+        whole = None if typed.values is None else tuple(int(value) for value in typed.values)
         cases = [
             exp.If(this=exp.paren(typed.sql.copy()), true=double(1.0)),
             exp.If(this=exp.Not(this=exp.paren(typed.sql.copy())), true=double(0.0)),
@@ -35,8 +35,10 @@ def as_float(typed: Typed, where: str) -> Typed:
 
 
 def in_calendar(typed: Typed, first: str = "0001-01-01", last: str = "9999-12-31") -> Typed:
-    """A date or timestamp between two days; NULL elsewhere. The calendars of engines end at different days,
-    where casts raise; and Python's, which answers are read with, ends here.
+    """A date or timestamp, or NULL if it is not between two days.
+
+    Engines raise on casts beyond the ends of their calendars, which differ. The default ends are those of
+    Python, which reads the answers.
     """
     ends = (exp.cast(exp.Literal.string(day), typed.kind.upper()) for day in (first, last))
     after, before = (
@@ -55,7 +57,7 @@ def as_timestamp(typed: Typed) -> Typed:
 
 
 def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
-    """Two sides of a comparison in one kind; text beside a date is read as a date where it is one."""
+    """Both sides of a comparison in one kind. A constant text beside a date is read as a date."""
     kinds = {left.kind, right.kind}
     if kinds == {"float"} or (kinds == {"integer"} and left.integral != right.integral):
         # Declared decimals and floats are one kind here, and two types in the engine.
@@ -80,30 +82,30 @@ def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
 
 
 def truth(sql: exp.Expr, *parts: Typed) -> Typed:
-    """A truth value; unknown where a part is NULL."""
-    return Typed(sql, "boolean", 0, 1, any(each.nullable for each in parts), (False, True))
+    """The facts of a truth value; it may be NULL if one of `parts` may be."""
+    return Typed(sql, "boolean", 0, 1, any(part.nullable for part in parts), (False, True))
 
 
 def unite(parts: list[Typed], where: str) -> tuple[Typed, list[exp.Expr]]:
-    """The facts of an expression that is one of several, and the several in one type."""
-    known = [each for each in parts if each.kind != "null"]
+    """The facts of an expression that takes the value of one of `parts`, and the SQL of all in one type."""
+    known = [part for part in parts if part.kind != "null"]
     if not known:
-        return parts[0], [each.sql for each in parts]
-    kinds = {each.kind for each in known}
+        return parts[0], [part.sql for part in parts]
+    kinds = {part.kind for part in known}
     if len(kinds) > 1 and not kinds <= NUMBERS:
         raise QueryError(
             f"The branches of {where} are of different types ({', '.join(sorted(kinds))}); CAST them to one."
         )
     kind: Kind = known[0].kind if len(kinds) == 1 else "float"
     # Whole numbers too: one branch may be a column and the next an expression in float64.
-    sqls = [as_float(each, where).sql if kind in NUMBERS else each.sql for each in parts]
+    sqls = [as_float(part, where).sql if kind in NUMBERS else part.sql for part in parts]
     values: tuple[Any, ...] | None = None
-    if all(each.values is not None for each in known):
-        values = tuple(dict.fromkeys(value for each in known for value in each.values or ()))
-    lows = [each.low for each in known if each.low is not None]
-    highs = [each.high for each in known if each.high is not None]
+    if all(part.values is not None for part in known):
+        values = tuple(dict.fromkeys(value for part in known for value in part.values or ()))
+    lows = [part.low for part in known if part.low is not None]
+    highs = [part.high for part in known if part.high is not None]
     low = min(lows) if len(lows) == len(known) else None
     high = max(highs) if len(highs) == len(known) else None
-    nullable = any(each.nullable for each in parts)
-    size = max(each.size for each in known)
+    nullable = any(part.nullable for part in parts)
+    size = max(part.size for part in known)
     return Typed(sqls[0], kind, low, high, nullable, values, size=size), sqls

@@ -63,11 +63,11 @@ class PublicList:
 
 
 def total(node: exp.Expr, lookup: Lookup) -> Typed:
-    """`node` in total form, with what is known of it."""
-    found = _total(node, lookup)
-    found = found if found.said else found.but(said=said(node))
-    refuse_growth(found.sql, found.said)
-    return found
+    """`node` in a form that cannot raise, with what is known of it."""
+    typed = _total(node, lookup)
+    typed = typed if typed.said else typed.but(said=said(node))
+    refuse_growth(typed.sql, typed.said)
+    return typed
 
 
 def _total(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -105,15 +105,15 @@ def _total(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _arguments(node: exp.Expr) -> list[exp.Expr]:
-    """The operands of a function; refuses what else the parser may have attached."""
-    found: list[exp.Expr] = []
+    """The operands of a function; refuses any option that the parser attached to it."""
+    operands: list[exp.Expr] = []
     for key, value in node.args.items():
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, exp.Expr) and not isinstance(each, exp.Var | exp.DataType):
-                found.append(each)
-            elif each and key not in _HARMLESS and not (isinstance(node, exp.Extract) and key == "this"):
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, exp.Expr) and not isinstance(part, exp.Var | exp.DataType):
+                operands.append(part)
+            elif part and key not in _HARMLESS and not (isinstance(node, exp.Extract) and key == "this"):
                 raise QueryError(f"{said(node)} has an option that is not understood; leave it out.")
-    return found
+    return operands
 
 
 def _only(node: exp.Expr, *allowed: str) -> None:
@@ -143,7 +143,7 @@ def _literal(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _whole(node: exp.Expr) -> int | None:
-    """The value of a literal that is written without a point, signs and parentheses apart."""
+    """The value of a whole-number literal, with or without signs and parentheses; None for any other."""
     if isinstance(node, exp.Neg):
         inner = _whole(node.this)
         return None if inner is None else -inner
@@ -181,7 +181,7 @@ def _interval(
     if left.low is None or left.high is None or right.low is None or right.high is None:
         return None, None
     corners = [operation(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
-    if any(not math.isfinite(each) for each in corners):
+    if any(not math.isfinite(corner) for corner in corners):
         return None, None
     return min(corners), max(corners)
 
@@ -220,7 +220,7 @@ def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
     low, high = _interval(lambda a, b: a / b, left, right) if apart else (None, None)
     if whole:
         sql = exp.Trunc(this=sql)
-        low, high = (None if each is None else math.trunc(each) for each in (low, high))
+        low, high = (None if end is None else math.trunc(end) for end in (low, high))
     kind: Kind = "integer" if whole else "float"
     return Typed(sql, kind, low, high, not apart or left.nullable or right.nullable, size=size)
 
@@ -258,12 +258,12 @@ def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
 
 def _compare(node: exp.Expr, lookup: Lookup) -> Typed:
     left, right = comparable(total(node.this, lookup), total(node.expression, lookup), said(node))
-    made = truth(type(node)(this=_operand(left.sql), expression=_operand(right.sql)), left, right)
-    return made.but(nullable=False) if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ) else made
+    test = truth(type(node)(this=_operand(left.sql), expression=_operand(right.sql)), left, right)
+    return test.but(nullable=False) if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ) else test
 
 
 def _operand(sql: exp.Expr) -> exp.Expr:
-    """In parentheses, unless it binds tightly anyway."""
+    """Adds parentheses, unless the expression is a single term."""
     return sql if isinstance(sql, exp.Column | exp.Literal | exp.Cast | exp.Paren) else exp.paren(sql)
 
 
@@ -320,8 +320,8 @@ def _in(node: exp.Expr, lookup: Lookup) -> Typed:
     if not node.expressions:
         raise QueryError("IN needs a list of values, as in x IN (1, 2).")
     tests = []
-    for each in node.expressions:
-        left, right = comparable(subject, total(each, lookup), "IN")
+    for listed in node.expressions:
+        left, right = comparable(subject, total(listed, lookup), "IN")
         tests.append((left, right))
     if all(left.sql == tests[0][0].sql for left, _ in tests):
         sql: exp.Expr = exp.In(this=_operand(tests[0][0].sql), expressions=[right.sql for _, right in tests])
@@ -375,10 +375,10 @@ def _like(node: exp.Expr, lookup: Lookup) -> Typed:
 def _case(node: exp.Expr, lookup: Lookup) -> Typed:
     subject = node.this
     tests, results = [], []
-    for each in node.args["ifs"]:
-        test = each.this if subject is None else exp.EQ(this=subject.copy(), expression=each.this.copy())
+    for branch in node.args["ifs"]:
+        test = branch.this if subject is None else exp.EQ(this=subject.copy(), expression=branch.this.copy())
         tests.append(condition(test, lookup, "CASE WHEN").sql)
-        results.append(total(each.args["true"], lookup))
+        results.append(total(branch.args["true"], lookup))
     default = node.args.get("default")
     results.append(total(default, lookup) if default is not None else _null(node, lookup))
     facts, sqls = unite(results, "CASE")
@@ -388,10 +388,10 @@ def _case(node: exp.Expr, lookup: Lookup) -> Typed:
 
 def _if(node: exp.Expr, lookup: Lookup) -> Typed:
     default = node.args.get("false") or exp.null()
-    made = exp.Case(
+    case = exp.Case(
         ifs=[exp.If(this=node.this.copy(), true=node.args["true"].copy())], default=default.copy()
     )
-    return _case(made, lookup)
+    return _case(case, lookup)
 
 
 def _cast(node: exp.Expr, lookup: Lookup) -> Typed:

@@ -67,7 +67,7 @@ def _constants(nodes: Sequence[exp.Expr], field: Field, below: Sources) -> tuple
     wanted = {"integer": int, "text": str}.get(field.kind)
     if wanted is None:
         return ()
-    found = []
+    values = []
     for node in nodes:
         if node.find(exp.Column, exp.Query):
             return ()
@@ -77,8 +77,8 @@ def _constants(nodes: Sequence[exp.Expr], field: Field, below: Sources) -> tuple
         value = typed.values[0]
         if type(value) is not wanted:
             return ()
-        found.append(value)
-    return tuple(dict.fromkeys(found))
+        values.append(value)
+    return tuple(dict.fromkeys(values))
 
 
 def key_for(index: int, node: exp.Expr, below: Sources) -> Key:

@@ -1,7 +1,7 @@
 """Finds the innermost aggregations over private rows and cuts them out of the question.
 
 What lies above a released aggregation is post-processing (it sees released numbers only) and stays SQL;
-what lies below must keep ownership (`relations`).
+what lies below must keep ownership (`ownership`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Cutter:
         if not isinstance(node, exp.Select):
             raise QueryError(f"{type(node).__name__.upper()} is not possible here; write a SELECT.")
         below = _from_items(node)
-        released = [each for each in below if self._released(each)]
+        released = [item for item in below if self._released(item)]
         if not released:
             if not is_aggregating(node) and not node.args.get("distinct"):
                 raise QueryError(
@@ -59,12 +59,12 @@ class Cutter:
                     "COUNT(*) or AVG(...) with GROUP BY."
                 )
             return self._cut_leaf(node)
-        for each in below:
-            if each in released:
-                each.set("this", self.cut(each.this))
-            elif self.world.private(each):
+        for item in below:
+            if item in released:
+                item.set("this", self.cut(item.this))
+            elif self.world.private(item):
                 raise QueryError(
-                    f"{each.alias_or_name} holds private rows and cannot be joined to released numbers; "
+                    f"{item.alias_or_name} holds private rows and cannot be joined to released numbers; "
                     "use it inside the SELECT that aggregates."
                 )
         if self.world.private(node):
@@ -72,13 +72,13 @@ class Cutter:
         return node
 
     def _released(self, node: exp.Expr) -> bool:
-        """Whether a FROM item is an aggregation over people (not one per person)."""
+        """True if a FROM item aggregates over people, rather than within each person."""
         if not isinstance(node, exp.Subquery) or not self.world.private(node):
             return False
         inner = node.this
         if not isinstance(inner, exp.Select):
             return isinstance(inner, exp.SetOperation)
-        if any(self._released(each) for each in _from_items(inner)):
+        if any(self._released(item) for item in _from_items(inner)):
             return True
         if not is_aggregating(inner) and not inner.args.get("distinct"):
             return False
@@ -98,8 +98,8 @@ class Cutter:
         below = narrowed(sources(select, self.world), None if where is None else where.this)
         nodes = group_keys(select)
         keys = tuple(key_for(index, node, below) for index, node in enumerate(nodes))
-        found = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
-        outer = _outer(select, nodes, keys, found)
+        aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
+        outer = _outer(select, nodes, keys, aggregates)
         rows = below.select(where)
         units = tuple(f"u{index}" for index in range(len(below.units or ())))
         for name, column in zip(units, below.units or (), strict=True):
@@ -114,8 +114,8 @@ class Cutter:
             () if below.single else units,
             below.materialize,
             keys,
-            found.measures,
-            tuple(found.columns.values()),
+            aggregates.measures,
+            tuple(aggregates.columns.values()),
             2 if "replace" in relations else 1,
             below.tables,
         )
@@ -139,7 +139,9 @@ def _from_items(select: exp.Select) -> list[exp.Expr]:
     return ([start.this] if start is not None else []) + [join.this for join in joins]
 
 
-def _outer(select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], found: Aggregates) -> exp.Select:
+def _outer(
+    select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], aggregates: Aggregates
+) -> exp.Select:
     """The select over its released table: keys and aggregates become columns."""
     names = {node.sql(DIALECT): key.name for node, key in zip(nodes, keys, strict=True)}
 
@@ -159,7 +161,7 @@ def _outer(select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], fou
         if isinstance(part, exp.IgnoreNulls | exp.RespectNulls):
             raise QueryError(f"{said(part)} is not an aggregate that can be released.")
         if isinstance(part, exp.Filter | exp.WithinGroup | exp.AggFunc):
-            return exp.column(found.column(part))
+            return exp.column(aggregates.column(part))
         if isinstance(part, exp.Column) and part.table:
             raise QueryError(f"{part.name} must be in GROUP BY or inside an aggregate.")
         return part
@@ -168,15 +170,15 @@ def _outer(select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], fou
         return node.copy().transform(swap)
 
     outer = exp.Select()
-    for each in select.expressions:
-        outer = outer.select(exp.alias_(moved(each.unalias()), each.alias_or_name, quoted=True))
+    for column in select.expressions:
+        outer = outer.select(exp.alias_(moved(column.unalias()), column.alias_or_name, quoted=True))
     having = select.args.get("having")
     if having is not None:
         outer = outer.where(moved(having.this))
     for clause in ("order", "limit", "offset"):
-        given = select.args.get(clause)
-        if given is not None:
-            outer.set(clause, moved(given))
+        written = select.args.get(clause)
+        if written is not None:
+            outer.set(clause, moved(written))
     if select.args.get("distinct") and is_aggregating(select):
         outer = outer.distinct()
     elif select.args.get("order") is None and keys:

@@ -1,8 +1,7 @@
-"""Arithmetic in float64 that no engine refuses: operands are kept where a result can neither leave the range
-of float64 nor vanish below it.
+"""Arithmetic in float64 that no engine refuses: no result overflows float64 or underflows to zero.
 
-Most engines then give infinity and zero; PostgreSQL raises, and an error that depends on a row is a leak. So
-each number carries its *size* s, a bound known from the question alone: every finite value other than zero
+On overflow most engines return infinity, but PostgreSQL raises, and an error that depends on a row is a leak.
+So each number carries its *size* s, a bound known from the question alone: every finite value other than zero
 lies between 2^-s and 2^s in magnitude. Sizes add under multiplication and division. An operand that could
 lead beyond `LARGEST` is *tamed* first: beyond 2^200 it is infinite (of its sign), below 2^-200 zero. Results
 beyond 2^200 mean nothing here anyway, as bounds end there, and infinity, NaN and zero make nobody raise.
@@ -52,7 +51,7 @@ def tame(typed: Typed) -> Typed:
 
 
 def multiplied(left: Typed, right: Typed) -> tuple[Typed, Typed, int]:
-    """Both operands of a multiplication or division as they may be used, and the size of the result."""
+    """Both operands of a multiplication or division, tamed if need be, and the size of the result."""
     if left.size + right.size > LARGEST:
         left, right = tame(left), tame(right)
     return left, right, left.size + right.size

@@ -30,14 +30,14 @@ from incrowd.query.growth import weight_of
 from incrowd.query.typed import Field, Lookup, Typed, field_of, lookup_in, said
 
 RESERVED = "__"
-"""What names of our own start with, inside the planner's SQL; no name of the user's may."""
+"""The prefix of the planner's own names in SQL; the user's names may not start with it."""
 UNIT = f"{RESERVED}u"
 ROW = f"{RESERVED}row"
 
 
 @dataclass(frozen=True)
 class World:
-    """What the planner may know: the owner's catalog, and columns of public tables it leaves open."""
+    """What the planner knows: the catalog, and the columns of public tables that it does not declare."""
 
     catalog: Catalog
     public_columns: Mapping[str, Mapping[str, Field]]
@@ -45,20 +45,20 @@ class World:
     def fields(self, table: str) -> dict[str, Field]:
         """The columns of a declared table, by folded name."""
         declared = self.catalog.tables[table]
-        found: dict[str, Field] = {}
+        fields: dict[str, Field] = {}
         if not declared.private:
-            found = {fold(name): each for name, each in self.public_columns.get(table, {}).items()}
+            fields = {fold(name): field for name, field in self.public_columns.get(table, {}).items()}
         for name, column in declared.columns.items():
-            found[fold(name)] = field_of(table, name, column)
+            fields[fold(name)] = field_of(table, name, column)
         if declared.unit is not None:
             for name, part in zip(declared.unit.columns, ("column", "partition"), strict=False):
-                found[fold(name)] = replace(found[fold(name)], unit=part)  # type: ignore[arg-type]
+                fields[fold(name)] = replace(fields[fold(name)], unit=part)  # type: ignore[arg-type]
         if declared.private:
-            return found
-        # What a public table holds is public: its columns are their own domains.
+            return fields
+        # The values in a public table are public, so each column is its own domain.
         return {
-            name: each if each.values is not None or each.domain else replace(each, domain=each.name)
-            for name, each in found.items()
+            name: field if field.values is not None or field.domain else replace(field, domain=field.name)
+            for name, field in fields.items()
         }
 
     def private(self, node: exp.Expr) -> bool:
@@ -100,23 +100,23 @@ class Sources:
 
     @property
     def lookup(self) -> Lookup:
-        """How the select's columns resolve."""
-        return lookup_in({alias: each.fields for alias, each in self.items.items()})
+        """Resolves the columns of the select."""
+        return lookup_in({alias: relation.fields for alias, relation in self.items.items()})
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The private tables below."""
-        return tuple(dict.fromkeys(name for each in self.items.values() for name in each.tables))
+        return tuple(dict.fromkeys(name for relation in self.items.values() for name in relation.tables))
 
     @property
     def materialize(self) -> bool:
-        """Whether rows must be computed once (their unit is a number given on the way)."""
-        return any(each.materialize for each in self.items.values())
+        """True if rows must be computed once, because they are numbered while they are read."""
+        return any(relation.materialize for relation in self.items.values())
 
     @property
     def parts(self) -> tuple[str, ...]:
         """What the unit consists of: a column, or a column and a partition."""
-        return unit_parts(None if self.units is None else [each.name for each in self.units])
+        return unit_parts(None if self.units is None else [column.name for column in self.units])
 
     def field(self, column: exp.Column) -> Field:
         """The facts of a column."""
@@ -125,8 +125,8 @@ class Sources:
 
     def select(self, where: exp.Where | None) -> exp.Select:
         """A select over these sources, without columns yet."""
-        made = exp.Select(from_=self.from_.copy(), joins=[each.copy() for each in self.joins])
-        return made if where is None else made.where(condition(where.this, self.lookup, "WHERE").sql)
+        rows = exp.Select(from_=self.from_.copy(), joins=[join.copy() for join in self.joins])
+        return rows if where is None else rows.where(condition(where.this, self.lookup, "WHERE").sql)
 
 
 def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources:
@@ -221,9 +221,9 @@ def _unit_said(items: Mapping[str, Relation]) -> str:
     """The unit's columns, as the user would join them."""
     names = [
         f"{alias}.{name}"
-        for alias, each in items.items()
-        for name, field in each.fields.items()
-        if field.unit and each.private
+        for alias, relation in items.items()
+        for name, field in relation.fields.items()
+        if field.unit and relation.private
     ]
     return (
         " = ".join(names) or "each row is a unit of its own here and cannot be joined to other private rows"
@@ -237,12 +237,12 @@ def _unit_columns(alias: str, relation: Relation) -> tuple[exp.Column, ...] | No
 
 
 def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str) -> bool:
-    """Whether the condition says left = right for every column of the unit, AND whatever else.
+    """True if the condition equates every column of the unit on both sides; AND may add more conditions.
 
     Only bare columns count: a cast or any other function may map two units to one value.
     """
     parts = unit_parts(items[alias].units)
-    found = set()
+    equated = set()
     todo = [] if test is None else [test.sql]
     while todo:
         node = todo.pop()
@@ -252,17 +252,17 @@ def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str
             todo.append(node.this)
         elif isinstance(node, exp.EQ):
             sides = (node.this, node.expression)
-            if all(isinstance(each, exp.Column) for each in sides) and alias in {
-                each.table for each in sides
+            if all(isinstance(column, exp.Column) for column in sides) and alias in {
+                column.table for column in sides
             }:
-                one, two = (items[each.table].fields[each.name].unit for each in sides)
+                one, two = (items[column.table].fields[column.name].unit for column in sides)
                 if one == two and sides[0].table != sides[1].table:
-                    found.add(one)
-    return bool(parts) and set(parts) <= found
+                    equated.add(one)
+    return bool(parts) and set(parts) <= equated
 
 
 def unit_parts(units: Sequence[object] | None) -> tuple[str, ...]:
-    """What the unit's columns are called in fields; none where each row is a unit, which has no column."""
+    """The values of `Field.unit` for the unit's columns; none if each row is a unit, which has no column."""
     if not units or list(units) == [ROW]:
         return ()
     return ("column", "partition")[: len(units)]
@@ -307,7 +307,7 @@ def _table(node: exp.Table, world: World, numbered: bool) -> Relation:
 
 
 def _numbered(table: str, fields: Mapping[str, Field], alias: exp.TableAlias) -> exp.Subquery:
-    """A table with a number for each of its rows, beside those columns that a question may name."""
+    """A table whose rows are numbered, with the columns that a question may name."""
     picked: list[exp.Expr] = [
         exp.column(name, quoted=True) for name in fields if not name.startswith(RESERVED)
     ]
@@ -322,7 +322,7 @@ def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Rel
 
     refuse_clauses(select)
     below = sources(select, world, numbered)
-    names = [each.alias_or_name for each in select.expressions]
+    names = [column.alias_or_name for column in select.expressions]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         raise QueryError(
@@ -332,17 +332,17 @@ def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Rel
         return aggregate_per_unit(select, below)
     fields: dict[str, Field] = {}
     rows = below.select(select.args.get("where"))
-    for each in select.expressions:
-        name = each.alias_or_name
-        typed = total(each.unalias(), below.lookup)
+    for column in select.expressions:
+        name = column.alias_or_name
+        typed = total(column.unalias(), below.lookup)
         rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
-        fields[name] = field_from(each.unalias(), typed, below, name)
+        fields[name] = field_from(column.unalias(), typed, below, name)
     units, rows = carry_units(rows, below)
     return Relation(rows, fields, units, below.tables, below.materialize, below.single)
 
 
 def carry_units(rows: exp.Select, below: Sources) -> tuple[tuple[str, ...] | None, exp.Select]:
-    """The select with the unit's columns under names of our own, and those names."""
+    """Adds the unit's columns to the select, under reserved names; returns the names and the select."""
     if below.units is None:
         return None, rows
     names = tuple(f"{UNIT}{index}" for index in range(len(below.units)))
@@ -352,7 +352,7 @@ def carry_units(rows: exp.Select, below: Sources) -> tuple[tuple[str, ...] | Non
 
 
 def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field:
-    """The facts of a projected column; a plain column keeps all that was declared of it."""
+    """What is known of a column of a sub-query; a plain column keeps everything declared of it."""
     if isinstance(node, exp.Column):
         return below.field(node)
     limits = None
@@ -361,9 +361,9 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
         exact = max(abs(typed.low), abs(typed.high)) <= 2**53
         limits = (int(typed.low), int(typed.high)) if exact else None
     facts = (typed.low, typed.high, typed.nullable, typed.values)
-    made = Field(typed.kind, *facts, None, name, None, limits)
+    field = Field(typed.kind, *facts, None, name, None, limits)
     floating = typed.kind == "integer" and not typed.integral
-    return replace(made, floating=floating, size=typed.size, weight=weight_of(typed.sql))
+    return replace(field, floating=floating, size=typed.size, weight=weight_of(typed.sql))
 
 
 _REFUSED = {
@@ -383,7 +383,7 @@ _UNDERSTOOD = {"expressions", "from_", "joins", "where", "group", "having", "dis
 
 
 def refuse_clauses(select: exp.Select, *elsewhere: str) -> None:
-    """Clauses that no select over private rows may have; `elsewhere` names those that are moved out."""
+    """Refuse clauses that a select over private rows may not have, but for those in `elsewhere`."""
     for key, value in select.args.items():
         if not value or key in _UNDERSTOOD or key in elsewhere:
             continue

@@ -29,21 +29,25 @@ def is_aggregating(select: exp.Select) -> bool:
     """Whether the select groups or aggregates at its own level."""
     if select.args.get("group") or select.args.get("having"):
         return True
-    return any(own_aggregates(each) for each in select.expressions)
+    return any(own_aggregates(column) for column in select.expressions)
 
 
 def own_aggregates(node: exp.Expr) -> list[exp.AggFunc]:
     """The aggregates of a projection, not those inside its sub-queries."""
     home = node.find_ancestor(exp.Select)
-    return [each for each in node.find_all(exp.AggFunc) if each.find_ancestor(exp.Select) is home]
+    return [
+        aggregate for aggregate in node.find_all(exp.AggFunc) if aggregate.find_ancestor(exp.Select) is home
+    ]
 
 
 def group_keys(select: exp.Select) -> list[exp.Expr]:
-    """The GROUP BY expressions; the SELECT list for DISTINCT, and what of it is no aggregate for GROUP BY
-    ALL.
+    """What the select groups by.
+
+    These are the GROUP BY expressions; for DISTINCT, the SELECT list; for GROUP BY ALL, the columns of the
+    SELECT list that hold no aggregate.
     """
     group = select.args.get("group")
-    plain = [each.unalias() for each in select.expressions if not own_aggregates(each)]
+    plain = [column.unalias() for column in select.expressions if not own_aggregates(column)]
     if group is None:
         if select.args.get("distinct") and not is_aggregating(select):
             return plain
@@ -55,12 +59,12 @@ def group_keys(select: exp.Select) -> list[exp.Expr]:
 
 
 def groups_by_unit(select: exp.Select, below: Sources) -> bool:
-    """Whether the unit's columns are all among the keys, so that each group is of one unit."""
+    """True if all of the unit's columns are keys, so that every group belongs to one unit."""
     return bool(below.parts) and set(below.parts) <= _unit_keys(select, below)
 
 
 def _unit_keys(select: exp.Select, below: Sources) -> set[str]:
-    """For each key, which part of the unit it is; empty text for others."""
+    """Which parts of the unit are among the keys; also the empty text if some key is no part of it."""
     return {below.field(key).unit if isinstance(key, exp.Column) else "" for key in group_keys(select)}
 
 
@@ -77,8 +81,8 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
     lookup = below.lookup
     fields: dict[str, Field] = {}
     rows = below.select(select.args.get("where"))
-    for each in select.expressions:
-        name, node = each.alias_or_name, each.unalias()
+    for column in select.expressions:
+        name, node = column.alias_or_name, column.unalias()
         typed = _grouped(node, keys, lookup)
         rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
         # No engine puts an expression in place through a GROUP BY.
@@ -86,7 +90,7 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
     units, rows = carry_units(rows, below)
     by = [_by(total(key, lookup), below) for key in keys]
     rows = rows.group_by(
-        *[each for each in by if each is not None], *[each.copy() for each in below.units or ()]
+        *[column for column in by if column is not None], *[column.copy() for column in below.units or ()]
     )
     having = select.args.get("having")
     if having is not None:
@@ -100,17 +104,17 @@ def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:
     stand_ins: dict[str, Typed] = {}
 
     def replace_part(part: exp.Expr) -> exp.Expr:
-        found: Typed | None = None
+        typed: Typed | None = None
         if any(part == key for key in keys):
-            found = total(part, lookup)
+            typed = total(part, lookup)
         elif isinstance(part, exp.Filter):
-            found = _aggregate(part.this, lookup, condition(part.expression.this, lookup, "FILTER"))
+            typed = _aggregate(part.this, lookup, condition(part.expression.this, lookup, "FILTER"))
         elif isinstance(part, exp.AggFunc):
-            found = _aggregate(part, lookup, None)
-        if found is None:
+            typed = _aggregate(part, lookup, None)
+        if typed is None:
             return part
         name = f"a{len(stand_ins)}"
-        stand_ins[name] = found.but(said=said(part))
+        stand_ins[name] = typed.but(said=said(part))
         return exp.column(name, table="__aggregate")
 
     stripped = node.copy().transform(replace_part)
@@ -243,9 +247,7 @@ def check_bounds(low: float, high: float, what: str, function: str) -> None:
 
 
 def clamped(value: Typed) -> exp.Expr:
-    """The value inside its bounds as a float; NULL where it is NULL or NaN (which engines order above
-    infinity).
-    """
+    """The value, clamped into its bounds; NULL if it is NULL or NaN. Engines order NaN above infinity."""
     assert value.low is not None and value.high is not None
     sql, low, high = value.sql, double(value.low), double(value.high)
     return exp.Case(

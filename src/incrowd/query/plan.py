@@ -241,8 +241,10 @@ class Leaf:
         of its groups gets sqrt(C / m). Where a unit is in many groups this needs far less noise.
         """
         measures = {
-            name: replace(each, norm=2) if each.level == "pair" and each.value is None and self.keys else each
-            for name, each in self.measures.items()
+            name: replace(measure, norm=2)
+            if measure.level == "pair" and measure.value is None and self.keys
+            else measure
+            for name, measure in self.measures.items()
         }
         return replace(self, measures=measures, norm=2)
 
@@ -260,8 +262,8 @@ class Leaf:
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
         """The leaf with a cap for each measure that has none; `caps` is by weigh key."""
         measures = {
-            name: each if each.cap is not None else each.capped(caps[each.weigh_key])
-            for name, each in self.measures.items()
+            name: measure if measure.cap is not None else measure.capped(caps[measure.weigh_key])
+            for name, measure in self.measures.items()
         }
         return replace(self, measures=measures)
 

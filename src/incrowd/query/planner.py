@@ -1,5 +1,6 @@
-"""From a parsed question to a bounded plan: rewrite it by the rules, cut out its leaves, bound each. Nothing
-here reads a row.
+"""From a parsed question to a bounded plan: apply the rules, cut out the leaves, bound them.
+
+Nothing here reads a row.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from incrowd.query.typed import Field
 
 @dataclass(frozen=True)
 class Contribution:
-    """What the analyst says about how much one unit may contribute; None leaves it open."""
+    """The analyst's limits on what one unit contributes; None if not given."""
 
     rows: float | None = None
     groups: float | None = None
@@ -34,10 +35,12 @@ def bound(
     contribution: Contribution | None = None,
 ) -> Plan:
     """The bounded plan of a question."""
-    given = contribution or Contribution()
+    limits = contribution or Contribution()
     options = question.options
-    rows = _whole("rows", options.get("max_rows_contributed") if given.rows is None else given.rows)
-    groups = _whole("groups", options.get("max_groups_contributed") if given.groups is None else given.groups)
+    rows = _whole("rows", options.get("max_rows_contributed") if limits.rows is None else limits.rows)
+    groups = _whole(
+        "groups", options.get("max_groups_contributed") if limits.groups is None else limits.groups
+    )
     world = World(catalog, public_columns or {})
     cutter = Cutter(world, rows, groups)
     try:
@@ -45,7 +48,7 @@ def bound(
         _check_outer(outer, world)
     except RecursionError:
         raise QueryError("The SQL is nested too deeply to be planned; write it in smaller steps.") from None
-    columns = tuple(each.alias_or_name for each in outer.selects)
+    columns = tuple(column.alias_or_name for column in outer.selects)
     doubled = next((name for name in columns if columns.count(name) > 1), None)
     if doubled is not None:
         raise QueryError(
@@ -63,7 +66,7 @@ def _whole(name: str, value: float | None) -> float | None:
 
 
 def _check_outer(outer: exp.Query, world: World) -> None:
-    """What is left above the leaves may read released and public tables only."""
+    """Refuse a query above the leaves that reads anything but released and public tables."""
     for table in outer.find_all(exp.Table):
         name = world.catalog.find(table.name)
         if released_index(table.name) is not None:

@@ -1,6 +1,4 @@
-"""MEDIAN, quantiles, MIN and MAX: the ranks that are asked for, and the cells of the histogram that answers
-them.
-"""
+"""MEDIAN, quantiles, MIN and MAX: their ranks, and the cells of the histogram that answers them."""
 
 from __future__ import annotations
 
@@ -23,21 +21,21 @@ def ranks_of(node: exp.Expr, label: str) -> tuple[float, ...]:
         return (0.5,)
     if isinstance(node, exp.Min | exp.Max):
         return (EXTREME if isinstance(node, exp.Min) else 1 - EXTREME,)
-    given = node.args.get("quantile") or node.args.get("expression")
-    if isinstance(given, exp.Array | exp.Tuple):
+    asked = node.args.get("quantile") or node.args.get("expression")
+    if isinstance(asked, exp.Array | exp.Tuple):
         function = label.partition("(")[0]
         raise QueryError(
             f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): "
             "together they cost as one."
         )
-    rank = None if given is None else number(given)
+    rank = None if asked is None else number(asked)
     if rank is None or not 0 <= rank <= 1:
         raise QueryError(f"{label} needs a constant rank between 0 and 1.")
     return (rank,)
 
 
 def note_of(node: exp.Expr, label: str) -> str:
-    """What an answer must say of an extreme."""
+    """What an answer says about MIN and MAX; nothing for other quantiles."""
     if not isinstance(node, exp.Min | exp.Max):
         return ""
     side = "below" if isinstance(node, exp.Min) else "above"
@@ -48,8 +46,7 @@ def note_of(node: exp.Expr, label: str) -> str:
 
 
 def cells_of(low: float, high: float, whole: bool) -> tuple[float, float, int]:
-    """The range of a histogram and the number of its equal cells; one cell for each whole number where they
-    are few.
+    """The range of a histogram and the number of its equal cells; one cell per whole number if they are few.
 
     >>> cells_of(17, 90, True), cells_of(0.0, 1.0, False)
     ((17, 91, 74), (0.0, 1.0, 4096))

@@ -192,16 +192,16 @@ def _name_arguments(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous) or not fold(str(node.this)).startswith(_PREFIX):
         return node
     name = str(node.this)[len(_PREFIX) :]
-    plain = [each for each in node.expressions if not isinstance(each, exp.Kwarg)]
+    plain = [argument for argument in node.expressions if not isinstance(argument, exp.Kwarg)]
     named: dict[str, ContributionBounds] = {}
-    for each in node.expressions:
-        if isinstance(each, exp.Kwarg):
-            key = fold(each.this.name)
+    for argument in node.expressions:
+        if isinstance(argument, exp.Kwarg):
+            key = fold(argument.this.name)
             if key not in _NAMED:
                 raise QueryError(
                     f"The argument {key} of {name.upper()} is not known; use {' or '.join(sorted(_NAMED))}."
                 )
-            named[key] = ContributionBounds(_NAMED[key], *_pair(name, key, each.expression))
+            named[key] = ContributionBounds(_NAMED[key], *_pair(name, key, argument.expression))
     if len(named) != 1:
         raise QueryError(f"Give {name.upper()} one kind of contribution bounds, per group or per row.")
     try:
@@ -213,7 +213,7 @@ def _name_arguments(node: exp.Expr) -> exp.Expr:
 
 def _pair(function: str, key: str, node: exp.Expr) -> tuple[float, float]:
     values = node.expressions if isinstance(node, exp.Tuple) else []
-    numbers = [number(each) for each in values]
+    numbers = [number(value) for value in values]
     if len(numbers) != 2 or numbers[0] is None or numbers[1] is None or numbers[0] > numbers[1]:
         raise QueryError(f"{key} of {function.upper()} needs two numbers, low and high, as in (0, 100).")
     return numbers[0], numbers[1]

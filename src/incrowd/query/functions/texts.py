@@ -47,17 +47,17 @@ def _concat(node: exp.Expr, arguments: list[Typed]) -> Typed:
     is too long for the engine, which then raises for rows that hold any text at all.
     """
     skips = isinstance(node, exp.Concat)
-    parts = [as_text(node, each) for each in arguments]
+    parts = [as_text(node, part) for part in arguments]
     sqls = [
-        exp.Coalesce(this=_cut(each.sql), expressions=[exp.Literal.string("")])
-        if skips and each.nullable
-        else _cut(each.sql)
-        for each in parts
+        exp.Coalesce(this=_cut(part.sql), expressions=[exp.Literal.string("")])
+        if skips and part.nullable
+        else _cut(part.sql)
+        for part in parts
     ]
     sql: exp.Expr = sqls[0]
-    for place, each in enumerate(sqls[1:]):
-        sql = exp.DPipe(this=_cut(sql) if place else sql, expression=each, safe=True)
-    return Typed(exp.paren(sql), "text", nullable=not skips and any(each.nullable for each in parts))
+    for place, part in enumerate(sqls[1:]):
+        sql = exp.DPipe(this=_cut(sql) if place else sql, expression=part, safe=True)
+    return Typed(exp.paren(sql), "text", nullable=not skips and any(part.nullable for part in parts))
 
 
 def _cut(sql: exp.Expr) -> exp.Expr:

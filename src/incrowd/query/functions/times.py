@@ -82,8 +82,8 @@ def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
     unit = fold(str(node.args["unit"].name)).upper() if node.args.get("unit") else "DAY"
     if unit != "DAY":
         raise QueryError("DATE_DIFF counts days here; divide for other units.")
-    end, start = (_time(node, each) for each in arguments[:2])
-    days = [exp.cast(each.sql, "DATE") for each in (start, end)]
+    end, start = (_time(node, day) for day in arguments[:2])
+    days = [exp.cast(day.sql, "DATE") for day in (start, end)]
     call = exp.func("DATE_DIFF", exp.Literal.string("day"), *days, dialect=DIALECT)
     nullable = start.nullable or end.nullable
     return Typed(exp.cast(call, "BIGINT"), "integer", nullable=nullable, integral=True, size=64)

@@ -54,7 +54,7 @@ def _bodies(with_: exp.With) -> dict[str, exp.Expr]:
 
 
 def _refuse_giants(tree: exp.Expr) -> None:
-    """A name that is used twice by the next doubles at each step: stop long before memory does."""
+    """Refuse a tree that is too large: if each name uses the one before it twice, every step doubles it."""
     if sum(1 for _ in tree.walk()) > MOST_NODES:
         raise QueryError("The question is too large; ask it in smaller parts.")
 
@@ -65,8 +65,8 @@ def _use(node: exp.Expr, known: Mapping[str, exp.Expr]) -> exp.Query:
             return part
         if any(value for key, value in part.args.items() if key not in ("this", "alias", "joins")):
             raise QueryError(f"{part.name} is used with a modifier that is not possible here; leave it out.")
-        given = part.args.get("alias")
-        if isinstance(given, exp.TableAlias) and given.columns:
+        alias_given = part.args.get("alias")
+        if isinstance(alias_given, exp.TableAlias) and alias_given.columns:
             raise QueryError(f"Name the columns of {part.alias_or_name} inside its SELECT, with AS.")
         alias = exp.TableAlias(this=exp.to_identifier(part.alias_or_name, quoted=True))
         return exp.Subquery(this=known[fold(part.name)].copy(), alias=alias, joins=part.args.get("joins"))

@@ -11,10 +11,14 @@ from incrowd.query.ownership import World
 def name_columns(tree: exp.Query, world: World) -> exp.Query:
     """The tree with a name for each aggregate that has none."""
     for select in tree.find_all(exp.Select):
-        taken = {fold(each.alias_or_name) for each in select.expressions}
-        for each in list(select.expressions):
-            inner = each.find(exp.AggFunc)
-            if isinstance(each, exp.Alias | exp.Column | exp.Star) or each.is_star or inner is None:
+        taken = {fold(projection.alias_or_name) for projection in select.expressions}
+        for projection in list(select.expressions):
+            inner = projection.find(exp.AggFunc)
+            if (
+                isinstance(projection, exp.Alias | exp.Column | exp.Star)
+                or projection.is_star
+                or inner is None
+            ):
                 continue
             column = inner.find(exp.Column)
             name = inner.sql_name().lower()
@@ -23,5 +27,5 @@ def name_columns(tree: exp.Query, world: World) -> exp.Query:
             while fold(name) in taken:
                 name += "_"
             taken.add(fold(name))
-            each.replace(exp.alias_(each.copy(), name, quoted=True))
+            projection.replace(exp.alias_(projection.copy(), name, quoted=True))
     return tree

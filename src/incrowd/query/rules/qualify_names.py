@@ -1,4 +1,4 @@
-"""Every column with its table, stars expanded, names folded: or a sentence saying which name is wrong."""
+"""Resolves names: every column gets its table, stars are expanded, names folded, unknown names refused."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def qualify_names(tree: exp.Query, world: World) -> exp.Query:
 
 
 def _refuse_reserved(name: exp.Identifier) -> None:
-    """Names of the planner's own start so: a user's column of that name could pass for the protected unit."""
+    """Refuse names with the planner's own prefix: a user's column could pass for the protected unit."""
     if name.name.startswith(RESERVED):
         raise QueryError(f"Names that start with {RESERVED}, such as {name.name}, are reserved; use another.")
 
 
 def _name_fault(text: str, tree: exp.Query, world: World) -> str:
-    """The parser's complaint in the user's words."""
-    found = re.search(r"""['"]+([^'"]+)['"]+(?:\.['"]+([^'"]+)['"]+)?|: (\S+?)\.?(?:\s|$)""", text)
-    name = "" if found is None else found.group(2) or found.group(1) or found.group(3)
+    """The parser's message about a name, in the user's words."""
+    quoted = re.search(r"""['"]+([^'"]+)['"]+(?:\.['"]+([^'"]+)['"]+)?|: (\S+?)\.?(?:\s|$)""", text)
+    name = "" if quoted is None else quoted.group(2) or quoted.group(1) or quoted.group(3)
     name = name.rpartition(".")[2]
     if "mbiguous" in text:
         return f"The column {name} is in several tables; write the table's name before it."
