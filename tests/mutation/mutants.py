@@ -52,7 +52,7 @@ def mutants(source: str) -> list[Mutant]:
     """Every mutant of a module, in the order of its lines.
 
     >>> [(each.line, each.fault) for each in mutants("def f(x):\\n    return x < 1\\n")]
-    [(2, 'Lt becomes LtE'), (2, '1 becomes 2')]
+    [(2, 'returns None'), (2, 'Lt becomes LtE'), (2, '1 becomes 2')]
     """
     tree = ast.parse(source)
     made = []
