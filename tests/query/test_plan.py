@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from incrowd.query.plan import STEPS, WIDEST, Key, Leaf, Measure, Plan, released_index
+from incrowd.query.plan import STEPS, WIDEST, Aggregate, Key, Leaf, Measure, Plan, released_index
 from tests.backends.houses import plan_of
 
 ENDS = st.floats(-(2.0**190), 2.0**190, allow_subnormal=False).filter(
@@ -206,3 +206,14 @@ def test_a_plan_knows_its_released_tables_and_their_columns() -> None:
     assert [released_index(name) for name in plan.released] == [0, 1]
     assert released_index("released_") is None and released_index("RELEASED_0") is None
     assert released_index("released_٣") is None and released_index("released_-1") is None
+
+
+def test_an_aggregate_is_a_plain_estimate_unless_it_says_more() -> None:
+    plain = Aggregate("a0", "sum", "SUM(x)", ("m0",))
+    assert (plain.sample, plain.root, plain.whole, plain.quantiles, plain.note) == (
+        False,
+        False,
+        False,
+        (),
+        "",
+    )

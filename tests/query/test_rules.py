@@ -10,7 +10,7 @@ import pytest
 from incrowd.errors import QueryError
 from incrowd.query import parse
 from incrowd.query.ownership import World
-from incrowd.query.rules import RULES
+from incrowd.query.rules import RULES, rewrite
 from incrowd.query.sql import DIALECT
 from tests.backends.houses import catalog_of, engine_of, public_fields
 
@@ -50,3 +50,9 @@ def test_names_that_double_at_each_step_are_refused_before_memory_is_gone() -> N
     tree = parse(f"WITH {', '.join(parts)} SELECT COUNT(*) FROM a39").tree
     with pytest.raises(QueryError, match="too large"):
         RULES[1](tree, World(catalog_of("user"), {}))
+
+
+def test_the_rules_are_applied_one_after_the_other() -> None:
+    world = World(catalog_of("user"), public_fields(engine_of("user")))
+    tree = rewrite(parse("WITH q AS (SELECT x FROM visits) SELECT COUNT(*) FROM q").tree, world)
+    assert tree.sql(DIALECT).startswith('SELECT COUNT(*) AS "count" FROM (SELECT "visits"."x" AS "x"')

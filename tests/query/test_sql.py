@@ -163,3 +163,9 @@ def test_bounds_stay_with_the_aggregate_and_out_of_the_sql(name: str, per: str) 
     assert found is not None and bounds_of(found) == ContributionBounds(per, -1.0, 2.5)  # type: ignore[arg-type]
     assert count_bounds(bounded) == count_bounds(bounded.copy()) == 1 and count_bounds(plain) == 0
     assert bounded.sql() == plain.sql()
+
+
+@pytest.mark.parametrize("sql", ["(SELECT COUNT(*) FROM t) LIMIT 1", "((SELECT COUNT(*) FROM t) LIMIT 1)"])
+def test_parentheses_that_carry_a_clause_are_not_taken_off(sql: str) -> None:
+    with pytest.raises(QueryError, match="Only SELECT can be asked"):
+        parse(sql)
