@@ -15,7 +15,6 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from incrowd.query import Plan
-from incrowd.query.leaves import RELEASED
 from incrowd.query.sql import DIALECT
 
 
@@ -39,8 +38,7 @@ Known = Mapping[str, Ends]
 def with_ends(plan: Plan) -> exp.Query:
     """The plan's SQL over released tables, with ends beside the columns that have them."""
     released = {
-        f"{RELEASED}{index}": [aggregate.name for aggregate in leaf.aggregates]
-        for index, leaf in enumerate(plan.leaves)
+        name: [aggregate.name for aggregate in leaf.aggregates] for name, leaf in plan.released.items()
     }
     return _with_ends(plan.outer.copy(), released)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from sqlglot import exp
 
 from incrowd.query import Aggregate, Plan
-from incrowd.query.leaves import RELEASED
+from incrowd.query.plan import released_index
 
 Origin = tuple[int, Aggregate]
 
@@ -42,6 +40,6 @@ def _traced(select: exp.Select, name: str) -> tuple[int, str] | str | None:
             continue
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
             return _traced(source.this, column.name)
-        released = re.fullmatch(rf"{RELEASED}(\d+)", source.name)
-        return (int(released[1]), column.name) if released else source.name
+        leaf = released_index(source.name)
+        return source.name if leaf is None else (leaf, column.name)
     return None

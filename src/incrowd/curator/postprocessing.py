@@ -11,7 +11,6 @@ SQL that can only copy, compare and compute runs here; everything else runs in a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ from incrowd.curator.scratch import scratch
 from incrowd.curator.total_sql import total
 from incrowd.errors import QueryError
 from incrowd.query import Leaf, Plan
-from incrowd.query.leaves import RELEASED
+from incrowd.query.plan import released_index, released_name
 from incrowd.query.sql import DIALECT
 
 TRIED = (0, 1, -1, 1_000, 1_000_000, -1_000_000)
@@ -86,7 +85,7 @@ def post_process(
 def public_tables(plan: Plan) -> tuple[str, ...]:
     """The public tables that the SQL above the leaves reads."""
     names = {table.name for table in plan.outer.find_all(exp.Table)}
-    return tuple(sorted(name for name in names if not re.fullmatch(rf"{RELEASED}\d+", name)))
+    return tuple(sorted(names - set(plan.released)))
 
 
 def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
@@ -138,7 +137,7 @@ def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
 
 def _run(query: exp.Query, tables: Sequence[pa.Table], public: Mapping[str, pa.Table]) -> pa.Table:
     """The result of a query; SandboxError where there is none."""
-    named = {**{f"{RELEASED}{index}": table for index, table in enumerate(tables)}, **public}
+    named = {**{released_name(index): table for index, table in enumerate(tables)}, **public}
     sql = query.sql(DIALECT)
     if not _plain(query):
         return sandbox().run(sql, named)
@@ -158,7 +157,7 @@ def _plain(query: exp.Query) -> bool:
     return (
         all(type(node) in _PLAIN for node in query.walk())
         and len(tables) == 1
-        and tables[0].name.startswith(RELEASED)
+        and released_index(tables[0].name) is not None
         and not nested
     )
 

@@ -15,7 +15,6 @@ from incrowd.query.aggregates import Aggregates
 from incrowd.query.group_keys import key_for, narrowed
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
-from incrowd.query.plan import RELEASED as RELEASED
 from incrowd.query.plan import Key, Leaf, released_name
 from incrowd.query.sql import DIALECT
 from incrowd.query.typed import said
