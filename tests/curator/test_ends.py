@@ -52,6 +52,7 @@ def ends_in_numbers(sql: str, box: dict[str, tuple[float, float]]) -> tuple[Any,
 @given(expressions(), NUMBERS, NUMBERS, NUMBERS, NUMBERS, st.floats(0, 1), st.floats(0, 1))
 @example("(a0 - a1)", 0.0, 1.0, 2.0, 5.0, 0.0, 1.0)
 @example("(a0 - a1)", 0.0, 1.0, 2.0, 5.0, 1.0, 0.0)
+@example("LEAST(a1, SQRT(-3))", 0.0, 0.0, 0.0, 1.0, 0.0, 1.0)
 @example("(2 / a0)", -1.0, 1.0, 0.0, 0.0, 0.25, 0.0)
 def test_the_value_lies_between_its_ends(
     sql: str, a: float, b: float, c: float, d: float, one: float, two: float
@@ -93,7 +94,17 @@ def test_ends_are_as_narrow_as_interval_arithmetic_allows(sql: str, low: float, 
 
 
 @pytest.mark.parametrize(
-    "sql", ["CAST(a0 AS TEXT)", "a0 > 1", "ROUND(1.234, a0)", "COALESCE(b, 1)", "b", "b + a0", "'x'"]
+    "sql",
+    [
+        "CAST(a0 AS TEXT)",
+        "a0 > 1",
+        "ROUND(1.234, a0)",
+        "COALESCE(b, 1)",
+        "b",
+        "b + a0",
+        "'x'",
+        "LEAST(a0, SQRT(a1))",
+    ],
 )
 def test_what_cannot_be_followed_has_no_ends(sql: str) -> None:
     assert ends_of(sqlglot.parse_one(sql, read="duckdb"), KNOWN) is None

@@ -144,6 +144,9 @@ def _size(node: exp.Expr, known: Known) -> Ends | None:
 
 
 def _extreme(node: exp.Expr, known: Known) -> Ends | None:
+    """The largest or smallest of several; a root that does not exist would be left out of them: no roots."""
+    if node.find(exp.Sqrt):
+        return None
     parts = [ends_of(part, known) for part in (node.this, *node.expressions)]
     whole = [part for part in parts if part is not None]
     if len(whole) < len(parts):
