@@ -103,6 +103,15 @@ def test_every_option_of_the_sql_clause_is_documented() -> None:
     assert [each for each in sql._OPTIONS | sql._NAMED.keys() if f"`{each}`" not in text] == []
 
 
+def test_the_page_about_grants_runs_as_it_stands() -> None:
+    (block,) = blocks("docs/grants.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/grants.md", "exec"), names)
+    grant = names["grant"]
+    assert not grant.recalled and grant.left == {} and 30 < names["median"] < 45
+    assert grant.recorded is not None and names["curator"].ledger.verify().ok
+
+
 @pytest.mark.parametrize("question", blocks("docs/sql.md", "sql"))
 def test_sql_that_the_page_shows_can_be_asked(curator: Curator, question: str) -> None:
     priced(curator, question)
