@@ -37,7 +37,7 @@ from incrowd.backends.duckdb_pieces import Piece, described, piece_select
 from incrowd.backends.frames import open_frame, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.totality import PIECE, Prover
-from incrowd.backends.trees import constant, quoted, text_of
+from incrowd.backends.trees import constant, digest_of, quoted, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
@@ -120,7 +120,7 @@ class DuckDB:
         self._connection.execute(f"CREATE OR REPLACE VIEW {quoted(name)} AS {select}")
         bare = [replace(piece, origin=PIECE) for piece in pieces]
         selects = zip(self._selects(name, bare), bare, strict=True)
-        kinds = {(hash(tree), *piece.types.items()): (tree, piece.types) for tree, piece in selects}
+        kinds = {(digest_of(tree), *piece.types.items()): (tree, piece.types) for tree, piece in selects}
         self._prover.view(name, kinds.values())
 
     def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[exp.Select]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import duckdb
 from sqlglot import exp
 
-from incrowd.backends.trees import text_of
+from incrowd.backends.trees import digest_of, text_of
 from incrowd.errors import BackendError
 from incrowd.query.typed import fold
 
@@ -87,11 +87,11 @@ class Translations:
 
     def __init__(self, translated: Callable[[exp.Query], exp.Query]) -> None:
         self._translated = translated
-        self._known: dict[int, exp.Query] = {}
+        self._known: dict[bytes, exp.Query] = {}
 
     def __call__(self, statement: exp.Query) -> exp.Query:
         """A statement, translated."""
-        mark = hash(statement)
+        mark = digest_of(statement)
         known = self._known.get(mark)
         if known is None:
             known = self._translated(statement)

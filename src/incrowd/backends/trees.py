@@ -6,6 +6,7 @@ parsed again. A node has one parent, so what is used a second time is copied (`o
 
 from __future__ import annotations
 
+import hashlib
 from typing import TypeVar
 
 from sqlglot import exp
@@ -173,6 +174,11 @@ def text_of(tree: exp.Expr, dialect: str = DIALECT) -> str:
                 if isinstance(operand, exp.Expr) and not _holds(node, side, operand):
                     node.set(side, exp.Paren(this=operand))
     return whole.sql(dialect, copy=False, unsupported_level=ErrorLevel.RAISE)
+
+
+def digest_of(tree: exp.Expr, dialect: str = DIALECT) -> bytes:
+    """What tells a tree from every other: SHA-256 of its text."""
+    return hashlib.sha256(text_of(tree, dialect).encode(errors="surrogatepass")).digest()
 
 
 def _holds(node: exp.Expr, side: str, operand: exp.Expr) -> bool:

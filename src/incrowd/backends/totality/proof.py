@@ -12,7 +12,7 @@ from incrowd.backends.totality.engine_rules import ENGINES, Engine
 from incrowd.backends.totality.reading import as_read
 from incrowd.backends.totality.values import TIMES, Value, calendar_only, hull
 from incrowd.backends.totality.walk import Keys, NotTotalError, Walk, parts_of
-from incrowd.backends.trees import text_of
+from incrowd.backends.trees import digest_of, text_of
 from incrowd.errors import BackendError, CatalogError
 
 Columns = dict[str, Value]
@@ -40,7 +40,7 @@ class Prover:
             self._engine.named(name): self._columns(types) for name, types in (tables or {}).items()
         }
         self._private = {self._engine.named(each) for each in (tables or {} if private is None else private)}
-        self._proven: dict[int, None] = {}
+        self._proven: dict[bytes, None] = {}
 
     def _columns(self, types: Mapping[str, str]) -> Columns:
         return {self._engine.named(column): self._engine.columns(kind) for column, kind in types.items()}
@@ -73,8 +73,8 @@ class Prover:
         """Raise `BackendError` unless the statement is total, or reads no private table."""
         if not {_place(self._engine, each) for each in tree.find_all(exp.Table)} & self._private:
             return
-        # Of equal trees, one is proven; trees themselves are too large to be kept.
-        mark = hash(tree)
+        # Not by hash(tree), as sqlglot compares trees: no two statements may share a proof by chance.
+        mark = digest_of(tree, self._engine.name)
         if mark in self._proven:
             return
         self._proof(tree, self._tables, released=True)
