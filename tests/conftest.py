@@ -16,6 +16,7 @@ settings.register_profile("deciding", deadline=None, derandomize=True)
 settings.load_profile("deciding" if os.environ.get("CI") else "exploring")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let one worker run all that needs Spark, first, and each other file be one worker's.
 
