@@ -8,7 +8,7 @@ DEV := $(VENV)/.dev
 # Modules are compiled when they are first imported: most never are.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # Two workers. One of them runs all that needs Spark, which it starts once; see tests/conftest.py.
-SHARED := -n 2 --dist loadgroup --no-loadscope-reorder
+SHARED := -n 2 --dist loadscope --no-loadscope-reorder
 # The lowest versions that pyproject.toml allows, apart from the rest, with what the engines inside the process need.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/data tests/catalog tests/explain tests/cli/test_asking.py tests/test_readme.py \

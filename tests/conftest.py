@@ -5,6 +5,7 @@ And the real servers that tests may ask for, each started when the first one doe
 
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,16 +17,29 @@ settings.register_profile("deciding", deadline=None, derandomize=True)
 settings.load_profile("deciding" if os.environ.get("CI") else "exploring")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run all that needs Spark, first, and each other file be one worker's.
+def scope_of(nodeid: str) -> str:
+    """What one worker runs as a whole: all that needs Spark, or another file.
 
     Starting Spark takes a worker longer than most files; what a file's tests share is made once.
     """
-    for item in items:
-        group = "spark" if "spark" in item.nodeid else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(group))
+    return "spark" if "spark" in nodeid else nodeid.partition("::")[0]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest."""
     items.sort(key=lambda item: ("spark" not in item.nodeid, "hostile" not in item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give workers whole scopes, in order."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByScope(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return ByScope(config, log)
 
 
 def pytest_configure() -> None:
