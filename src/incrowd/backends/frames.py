@@ -21,7 +21,7 @@ from incrowd.query.typed import fold
 
 
 class _Column(NamedTuple):
-    """A column of a frame; its values are None where Arrow has no such type."""
+    """A column of a frame. `values` is None if Arrow has no such type."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class _Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame as an Arrow table, and for each column that is not in it the reason, as a clause."""
+    """A frame as an Arrow table. `left_out` says, as a clause, why a column is not in the table."""
 
     table: pa.Table
     left_out: Mapping[str, str]
@@ -42,28 +42,30 @@ class Frame:
 
 
 def open_frame(frame: Any, name: str) -> Frame:
-    """A frame of any common kind, for the table `name`. A stream of rows is read here, and never again."""
+    """Open a frame of any common kind as the table `name`. A stream of rows is read here, once."""
     if isinstance(frame, Frame):
         return frame
     columns = list(_columns(frame, name))
-    _check_names([each.name for each in columns], name)
+    _check_names([column.name for column in columns], name)
     held = {
-        each.name: each.values
-        for each in columns
-        if each.values is not None and column_type(each.kind) is not None
+        column.name: column.values
+        for column in columns
+        if column.values is not None and column_type(column.kind) is not None
     }
     left_out = {
-        each.name: f"its type {each.kind} cannot be asked about: make it numbers, text, dates or timestamps"
-        for each in columns
-        if each.name not in held
+        column.name: (
+            f"its type {column.kind} cannot be asked about: make it numbers, text, dates or timestamps"
+        )
+        for column in columns
+        if column.name not in held
     }
     if _is(frame, "pandas", "DataFrame"):
-        index = [str(each) for each in frame.index.names if each is not None and str(each) not in held]
+        index = [str(label) for label in frame.index.names if label is not None and str(label) not in held]
         left_out |= dict.fromkeys(index, "it is the index: make it a column with frame.reset_index()")
     if not held:
-        hint = "".join(f"; {each} is left out, for {why}" for each, why in list(left_out.items())[:1])
+        hint = "".join(f"; {column} is left out, for {why}" for column, why in list(left_out.items())[:1])
         raise CatalogError(f"tables.{name}: the frame has no column that can be asked about{hint}.")
-    if len({len(each) for each in held.values()}) > 1:
+    if len({len(values) for values in held.values()}) > 1:
         raise CatalogError(f"tables.{name}: the columns of the frame differ in length.")
     return Frame(pa.table(held), left_out)
 
@@ -74,7 +76,7 @@ def _columns(frame: Any, name: str) -> Iterable[_Column]:
     if _is(frame, "polars", "DataFrame"):
         return _polars_columns(frame, name)
     if isinstance(frame, Mapping):
-        return [_given_column(str(label), values, name) for label, values in frame.items()]
+        return [_column(str(label), values, name) for label, values in frame.items()]
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
         return _arrow_columns(frame, name)
     hint = "; collect() it first" if _is(frame, "polars", "LazyFrame") else ""
@@ -84,13 +86,13 @@ def _columns(frame: Any, name: str) -> Iterable[_Column]:
 
 
 def _is(value: object, library: str, kind: str) -> bool:
-    """Whether a value is of a library's class; without importing what nobody else has imported."""
+    """True if `value` is an instance of a library's class. Does not import the library."""
     return library in sys.modules and isinstance(value, getattr(sys.modules[library], kind))
 
 
 def _check_names(names: Iterable[str], table: str) -> None:
-    folded = [fold(each) for each in names]
-    if any(each.encode("utf-8", "replace").decode() != each for each in folded):
+    folded = [fold(column) for column in names]
+    if any(column.encode("utf-8", "replace").decode() != column for column in folded):
         raise CatalogError(f"tables.{table}: the name of a column of the frame is not valid text; rename it.")
     if len(set(folded)) < len(folded):
         raise CatalogError(f"tables.{table}: two columns of the frame have one name in SQL; rename one.")
@@ -118,11 +120,11 @@ def _pandas_columns(frame: Any, name: str) -> list[_Column]:
             f"tables.{name}: the frame's columns have names of several levels; make them one, as with "
             "frame.columns = ['_'.join(map(str, each)) for each in frame.columns]."
         )
-    return [_given_column(str(label), values, name) for label, values in frame.items()]
+    return [_column(str(label), values, name) for label, values in frame.items()]
 
 
-def _given_column(label: str, values: Any, table: str) -> _Column:
-    """A column of pandas, or one that somebody gives by itself."""
+def _column(label: str, values: Any, table: str) -> _Column:
+    """A column of a pandas frame, or one value of a mapping."""
     where = f"tables.{table}.columns.{label}"
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return _held(label, values)
@@ -139,33 +141,33 @@ def _given_column(label: str, values: Any, table: str) -> _Column:
 
 def _polars_columns(frame: Any, name: str) -> list[_Column]:
     polars = sys.modules["polars"]
-    # Not the whole type: that of a list of categories quotes them.
-    kinds = {each.name: str(each.dtype.base_type()) for each in frame.get_columns()}
+    # Only the base type: the full type of a categorical column quotes its categories.
+    kinds = {series.name: str(series.dtype.base_type()) for series in frame.get_columns()}
     kept = [
-        # Arrow has no integers of 128 bits. Beyond 64 they are NULL, as on every engine.
-        each.cast(polars.Int64, strict=False) if kinds[each.name] in ("Int128", "UInt128") else each
-        for each in frame.get_columns()
-        if not (each.dtype.is_nested() or kinds[each.name] == "Object")
+        # Arrow has no 128-bit integers. Values beyond 64 bits become NULL, as on every engine.
+        series.cast(polars.Int64, strict=False) if kinds[series.name] in ("Int128", "UInt128") else series
+        for series in frame.get_columns()
+        if not (series.dtype.is_nested() or kinds[series.name] == "Object")
     ]
-    found = {each.name: each for each in _arrow_columns(polars.DataFrame(kept), name)}
-    return [found.get(each) or _held(each, None, kind) for each, kind in kinds.items()]
+    columns = {column.name: column for column in _arrow_columns(polars.DataFrame(kept), name)}
+    return [columns.get(column) or _held(column, None, kind) for column, kind in kinds.items()]
 
 
 def sound(table: pa.Table, name: str, wanted: Collection[str] | None) -> pa.Table:
-    """The wanted columns (by folded name; None for all), in types that the engine reads whatever they hold,
-    and in memory of their own: every question must find the rows that the last one found.
+    """The wanted columns (by folded name; None for all), in types that the engine reads whatever they hold.
 
-    CatalogError where the table is malformed: text that is not UTF-8, say.
+    They are copied into our own memory, so that every question reads the same rows. CatalogError if the table
+    is malformed, for example with text that is not UTF-8.
     """
-    names = [each for each in table.column_names if wanted is None or fold(each) in wanted]
+    names = [column for column in table.column_names if wanted is None or fold(column) in wanted]
     try:
         table = table.select(names)
         table.validate(full=True)
         columns = [copied(readable(plain(column))) for column in table.columns]
-        # Once more, of our own: somebody may have changed the rows in the meantime.
-        made = pa.table(columns, names=names)
-        made.validate(full=True)
-        return made
+        # Validate our copy as well: somebody may have changed the rows in the meantime.
+        copy = pa.table(columns, names=names)
+        copy.validate(full=True)
+        return copy
     except pa.ArrowInvalid:
         pass
     raise CatalogError(

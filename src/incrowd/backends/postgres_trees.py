@@ -1,11 +1,11 @@
 """Whether an expression that PostgreSQL evaluates by itself, in a view or a policy, can fail on some row.
 
-An error that depends on a row is a leak, and so is a row that is chosen by where it lies. The server keeps
-views, row-level security and generated columns as trees (`pg_node_tree`), with each function by its number:
-they are read here, and what is not on a list of total constructs is refused. Allowed are columns, filters,
-joins, UNION ALL, CASE, COALESCE, comparisons of built-in types, casts that only widen, constants, arrays that
-stay small, and TABLESAMPLE BERNOULLI. Whether a view keeps each row with one unit is not seen here: that the
-owner declares.
+An error that depends on a row is a leak, and so is a choice of rows by their physical place. The server keeps
+views, row-level security and generated columns as trees (`pg_node_tree`) that name each function by its
+number. This module reads those trees and refuses every construct that is not on a list of total constructs.
+Allowed are columns, filters, joins, UNION ALL, CASE, COALESCE, comparisons of built-in types, casts that only
+widen, constants, arrays that stay small, and TABLESAMPLE BERNOULLI. Whether a view keeps each row with one
+unit is not checked here: the owner declares that.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _RESULTS = {
     "COALESCE": "coalescetype",
     "SQLVALUEFUNCTION": "type",
 }
-"""Where a node says its type."""
+"""The field that holds the type of a node, by the node's label."""
 _MUST_BE_FALSE = [
     "hasAggs",
     "hasWindowFuncs",
@@ -89,7 +89,7 @@ _MUST_BE_EMPTY = [
 ]
 _ENTRIES = ("RANGETBLENTRY", "RTE")
 _KINDS = {"0", "1", "2", "5", "6", "8"}
-"""Tables, sub-queries, joins, VALUES, names of WITH, and no table at all; functions are not here."""
+"""Tables, sub-queries, joins, VALUES, names of WITH, and no table at all. Functions are not allowed."""
 
 
 @dataclass(frozen=True)
@@ -100,42 +100,42 @@ class Node:
     fields: dict[str, list[object]] = field(default_factory=dict)
 
     def word(self, name: str) -> str | None:
-        """A field that is one word; None where it is absent or something else."""
-        found = self.fields.get(name, [])
-        return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+        """The value of a field that is one word; None if the field is absent or anything else."""
+        value = self.fields.get(name, [])
+        return value[0] if len(value) == 1 and isinstance(value[0], str) else None
 
     def walk(self) -> Iterator[Node]:
         """The node and all below it."""
         yield self
         for value in self.fields.values():
-            for each in _nodes(value):
-                yield from each.walk()
+            for node in _nodes(value):
+                yield from node.walk()
 
 
 @dataclass(frozen=True)
 class Functions:
-    """What the server says about its functions, by number."""
+    """Facts about the server's functions and types, by their numbers."""
 
     total: Collection[str]
-    """Those that no value makes raise."""
+    """Functions that raise on no value."""
     immutable: Collection[str]
-    """Those of PostgreSQL itself that always give the same result for the same arguments. Where all arguments
-    are constants, the planner computes them before it reads a row.
+    """PostgreSQL's own functions that always return the same result for the same arguments. If all arguments
+    are constants, the planner computes the result before it reads a row.
     """
     names: Mapping[str, str]
     short: Collection[str] = ()
-    """The types whose values, as text, are never much longer than they are stored: a gigabyte is the most
-    that the server makes.
+    """Types whose values, written as text, are never much longer than their stored form. The server's limit
+    for a value is one gigabyte.
     """
     fixed: Collection[str] = ()
-    """The types all of whose values have the same size."""
+    """Types whose values all have the same size."""
 
 
 def parse(text: str) -> list[Node]:
     """The nodes at the top of a tree's text.
 
     >>> [top] = parse("({OPEXPR :opno 96 :args ({VAR :varno 1} {CONST :constvalue 4 [ 1 0 ]})})")
-    >>> top.label, top.word("opno"), [each.label for each in top.walk()]
+    >>> top.label, top.word("opno"), [node.label for node in top.walk()]
     ('OPEXPR', '96', ['OPEXPR', 'VAR', 'CONST'])
     """
     tokens = iter(_TOKEN.findall(text))
@@ -144,19 +144,19 @@ def parse(text: str) -> list[Node]:
 
 def relations(tops: list[Node]) -> set[int]:
     """The numbers of the relations that a tree reads."""
-    found = (each.word("relid") for top in tops for each in top.walk() if each.label in _ENTRIES)
-    return {int(each) for each in found if each is not None and each != "0"}
+    numbers = (node.word("relid") for top in tops for node in top.walk() if node.label in _ENTRIES)
+    return {int(number) for number in numbers if number is not None and number != "0"}
 
 
 def fault(tops: list[Node], functions: Functions) -> str | None:
-    """What in a tree can fail on some row or choose rows by their place, in words; None where nothing can."""
+    """Why a tree can fail on some row or choose rows by their place, in words; None if it cannot."""
     if not tops:
         return "cannot be read"
     for top in tops:
         for node in top.walk():
-            found = _fault(node, functions)
-            if found is not None:
-                return found
+            reason = _fault(node, functions)
+            if reason is not None:
+                return reason
     return None
 
 
@@ -221,20 +221,21 @@ def _column_fault(node: Node) -> str | None:
 def _text_fault(node: Node, functions: Functions) -> str | None:
     if node.word("resulttype") not in _TEXTS:
         return "reads text as a value"
-    of = next(_nodes(node.fields.get("arg", [])), Node(""))
-    if of.word(_RESULTS.get(of.label, "")) not in functions.short:
+    argument = next(_nodes(node.fields.get("arg", [])), Node(""))
+    if argument.word(_RESULTS.get(argument.label, "")) not in functions.short:
         return "writes values as text that may be too long"
     return None
 
 
 def _array_fault(node: Node, functions: Functions) -> str | None:
-    """Arrays of one dimension, of constants or of values of one size: others may outgrow the server's limit,
-    or differ in their dimensions.
+    """Allow arrays of one dimension whose elements are constants or have a fixed size.
+
+    Other arrays may outgrow the server's limit or differ in their dimensions.
     """
     if node.word("multidims") != "false":
         return "makes arrays of arrays"
-    below = [each for top in _nodes(node.fields.get("elements", [])) for each in top.walk()]
-    constant = all(each.label in ("CONST", "RELABELTYPE") for each in below)
+    below = [part for top in _nodes(node.fields.get("elements", [])) for part in top.walk()]
+    constant = all(part.label in ("CONST", "RELABELTYPE") for part in below)
     if constant or node.word("element_typeid") in functions.fixed:
         return None
     return "makes arrays that may be too long"
@@ -246,46 +247,46 @@ def _call_fault(node: Node, functions: Functions) -> str | None:
         return "makes several rows of one"
     if number in functions.total:
         return None
-    below = [each for value in node.fields.values() for top in _nodes(value) for each in top.walk()]
-    constant = all(each.label in ("CONST", "RELABELTYPE", *_CALLS) for each in below)
-    numbers = {number, *(each.word(_CALLS[each.label]) or "0" for each in below if each.label in _CALLS)}
+    below = [part for value in node.fields.values() for top in _nodes(value) for part in top.walk()]
+    constant = all(part.label in ("CONST", "RELABELTYPE", *_CALLS) for part in below)
+    numbers = {number, *(part.word(_CALLS[part.label]) or "0" for part in below if part.label in _CALLS)}
     if constant and numbers <= set(functions.immutable):
         return None
     return f"computes with {functions.names.get(number, 'an unknown function')}"
 
 
 def _items(tokens: Iterator[str], end: str | None) -> list[object]:
-    """Words, nodes and lists up to a closing bracket."""
-    found: list[object] = []
+    """The words, nodes and lists up to the closing bracket `end`."""
+    items: list[object] = []
     for token in tokens:
         if token == end:
             break
         if token == "{":
-            found.append(_node(tokens))
+            items.append(_node(tokens))
         elif token == "(":
-            found.append(_items(tokens, ")"))
+            items.append(_items(tokens, ")"))
         else:
-            found.append(token)
-    return found
+            items.append(token)
+    return items
 
 
 def _node(tokens: Iterator[str]) -> Node:
     label, *rest = _items(tokens, "}") or [""]
     fields: dict[str, list[object]] = {}
     name = ""
-    for each in rest:
-        if isinstance(each, str) and each.startswith(":"):
-            name = each[1:]
+    for item in rest:
+        if isinstance(item, str) and item.startswith(":"):
+            name = item[1:]
             fields[name] = []
         else:
-            fields.setdefault(name, []).append(each)
+            fields.setdefault(name, []).append(item)
     return Node(str(label), fields)
 
 
 def _nodes(value: list[object]) -> Iterator[Node]:
-    """The nodes of a field, in lists or alone."""
-    for each in value:
-        if isinstance(each, Node):
-            yield each
-        elif isinstance(each, list):
-            yield from _nodes(each)
+    """The nodes of a field, also those inside lists."""
+    for item in value:
+        if isinstance(item, Node):
+            yield item
+        elif isinstance(item, list):
+            yield from _nodes(item)

@@ -1,8 +1,8 @@
 """Spark: tables that outgrow one machine, as Parquet files or Parquet tables of Spark's catalog.
 
-The engine does the work where the rows are: no function of Python's runs on them, and what comes back is the
-aggregated groups. Statements run in a session of their own (`spark_session`), in Spark's words (`spark_sql`),
-over files whose footers are known (`spark_files`).
+Spark does the work where the rows are. No Python function runs on rows, and only aggregated groups come back.
+Statements run in a session of their own (`spark_session`), in Spark's dialect (`spark_sql`), over files whose
+footers were read before (`spark_files`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 _STORED = ("MANAGED", "EXTERNAL")
 _PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
-"""Filters, pruning and the way that files are cut up do not change it, unlike numbers given on the way."""
+"""A row's place does not change with filters, pruning or the way files are split. A row number computed
+during the scan would.
+"""
 
 
 _CHANGED = "The tables are not made as they were when they were opened; let the owner open them again."
@@ -58,18 +60,18 @@ _MOVING = "The files of the tables changed while the question ran; ask again whe
 
 @dataclass(frozen=True)
 class Opened:
-    """What was found when a table was opened, and holds as long as it is open."""
+    """The facts about a table that are read when it is opened and must hold as long as it is open."""
 
     paths: tuple[str, ...]
     folders: tuple[str, ...]
     facts: Mapping[str, str]
-    """What Spark's catalog says of it; nothing where it is only files."""
+    """The description in Spark's catalog; empty for a table that is only files."""
     types: Types
-    """The types of columns as files store them; folders are text."""
+    """The types of all columns, as files store them. Columns from folder names are text."""
     read: Types
-    """Those that are read from files."""
+    """The types of the columns that are read from files."""
     empty: frozenset[str]
-    """Columns without any value in any file."""
+    """Columns that have no value in any file."""
 
 
 class Spark:
@@ -115,28 +117,28 @@ class Spark:
             if facts:
                 types = self._declared(name, types, facts)
             wanted = self._wanted(name, types, listed)
-            empty = frozenset(each for each in self._asked(name, types) if types[each] == NULLS)
+            empty = frozenset(column for column in self._asked(name, types) if types[column] == NULLS)
             return Opened(paths, listed.folders, facts, types, wanted, empty)
 
         return sealed(opened, failed)
 
     def _place(self, name: str) -> str:
-        """A table's name in Spark's catalog."""
+        """The table's name in Spark's catalog."""
         return self._catalog.tables[name].table or name
 
     def _quoted(self, name: str) -> str:
         return ".".join(quoted(part, DIALECT.name) for part in self._place(name).split("."))
 
-    # What tables are made of.
+    # Files, types and views of tables.
 
     def _facts(self, name: str) -> dict[str, str]:
-        """What Spark's catalog says of a table. CatalogError where its rows are not Parquet files of its own.
+        """A table's description in Spark's catalog. CatalogError unless its rows are its own Parquet files.
 
-        A statement reads its tables twice: what a view, another database or a source that computes its rows
-        gives may differ between. And one line of a file of text can break all that follow it.
+        A statement reads its tables twice, and a view, another database or a source that computes its rows
+        may return different rows each time. In a text file, one line can break all lines after it.
         """
         told = self._session.sql(f"DESCRIBE EXTENDED {self._quoted(name)}").collect()
-        facts = {str(each["col_name"]): str(each["data_type"]) for each in told}
+        facts = {str(row["col_name"]): str(row["data_type"]) for row in told}
         if facts.get("Type") not in _STORED or facts.get("Provider", "").lower() != "parquet":
             raise CatalogError(
                 f"tables.{name}: {self._place(name)} is no stored table in Spark of Parquet files, and its "
@@ -147,10 +149,10 @@ class Spark:
                 f"tables.{name}: {self._place(name)} is kept in folders, whose names Spark's catalog may "
                 "read as other values; name the files in them, with path."
             )
-        return {each: text for each, text in facts.items() if each not in ("Statistics", "Last Access")}
+        return {key: text for key, text in facts.items() if key not in ("Statistics", "Last Access")}
 
     def _declared(self, name: str, types: Types, facts: Mapping[str, str]) -> Types:
-        """The types of a table of Spark's catalog, which are those of its files; CatalogError if not."""
+        """The types of a table in Spark's catalog. CatalogError if the types in its files differ."""
         declared = self._session.table(self._quoted(name)).schema.fields
         for field in declared:
             kind = field.dataType.simpleString().partition(" collate ")[0]
@@ -171,10 +173,10 @@ class Spark:
         return {field.name: family(field.dataType.simpleString()) for field in declared} | dict(types)
 
     def _asked(self, name: str, columns: Iterable[str]) -> set[str]:
-        """Those of some columns that statements may read."""
+        """The columns among `columns` that statements may read."""
         table = self._catalog.tables[name]
-        wanted = {fold(each) for each in table.columns}
-        return {each for each in columns if not table.private or fold(each) in wanted}
+        wanted = {fold(column) for column in table.columns}
+        return {column for column in columns if not table.private or fold(column) in wanted}
 
     def _wanted(self, name: str, types: Types, listed: Listing) -> Types:
         asked = self._asked(name, types)
@@ -185,17 +187,17 @@ class Spark:
         }
 
     def _agreed(self, name: str, listed: Listing) -> Types:
-        """The types of columns, the same in all files that have them; CatalogError where they differ."""
+        """The types of columns. CatalogError if two files store a column with different types."""
         self._footers.update(footers(self._session, listed.files, self._footers))
-        files = [self._footers[each] for each in listed.files]
+        files = [self._footers[file] for file in listed.files]
         folders = dict.fromkeys(listed.folders, "string")
         types: dict[str, str] = {}
-        for each in files:
-            types |= each
-        spelled = {fold(each): each for each in self._catalog.tables[name].columns}
+        for types_of_file in files:
+            types |= types_of_file
+        spelled = {fold(column): column for column in self._catalog.tables[name].columns}
         for column in sorted(self._asked(name, types | folders)):
             where = f"tables.{name}.columns.{spelled.get(fold(column), column)}"
-            kinds = agreed(each[column] for each in files if column in each)
+            kinds = agreed(footer[column] for footer in files if column in footer)
             if len(kinds) > 1:
                 raise CatalogError(
                     f"{where}: some files hold it as {' and some as '.join(sorted(kinds))}; write them anew, "
@@ -205,35 +207,35 @@ class Spark:
                 raise CatalogError(f"{where}: it is both in files and the name of folders; rename one.")
             for kind in kinds:
                 types[column] = kind
-            alike = {frozenset(other for other in each if fold(other) == fold(column)) for each in files} - {
-                frozenset()
-            }
-            if len(alike) > 1:
+            spellings = {
+                frozenset(other for other in footer if fold(other) == fold(column)) for footer in files
+            } - {frozenset()}
+            if len(spellings) > 1:
                 raise CatalogError(
                     f"{where}: files spell its name in different ways; write them anew, all alike."
                 )
         return types | folders
 
     def _current(self, names: Iterable[str]) -> dict[str, Listing]:
-        """The files of tables now; BackendError where one has become another table."""
-        found = self._listed(names)
-        for name, listed in found.items():
-            opened, types = self._opened[name], self._agreed(name, listed)
+        """The current files of tables. BackendError if the types or folders of a table have changed."""
+        listed = self._listed(names)
+        for name, listing in listed.items():
+            opened, types = self._opened[name], self._agreed(name, listing)
             same = all(types.get(column, kind) == kind for column, kind in opened.read.items())
             same = same and all(types.get(column, NULLS) == NULLS for column in opened.empty)
-            if not same or (listed.files and listed.folders != opened.folders):
+            if not same or (listing.files and listing.folders != opened.folders):
                 raise BackendError(_CHANGED)
-        return found
+        return listed
 
     def _listed(self, names: Iterable[str]) -> dict[str, Listing]:
-        """The files of tables now, of which nothing is read."""
+        """The current files of tables, listed without reading them."""
         tables = {name: self._opened[name] for name in names}
         if any(opened.facts and self._facts(name) != opened.facts for name, opened in tables.items()):
             raise BackendError(_CHANGED)
         return listings(self._session, {name: opened.paths for name, opened in tables.items()})
 
     def _frame(self, opened: Opened) -> DataFrame:
-        """A table as it is now: files are listed anew, and columns stay what they were at the opening."""
+        """The table with its current files and with the columns it had when it was opened."""
         return self._parquet(opened, opened.paths)
 
     def _parquet(self, opened: Opened, paths: Sequence[str]) -> DataFrame:
@@ -241,7 +243,7 @@ class Spark:
         return self._session.read.schema(", ".join(columns)).parquet(*paths)
 
     def _has_places(self, opened: Opened) -> bool:
-        """Whether Spark knows which row of which file a row is."""
+        """True if Spark can name the file and the row index of each row."""
         try:
             return bool(self._frame(opened).selectExpr(_PLACES).columns)
         except Exception:
@@ -256,14 +258,14 @@ class Spark:
                 frame.createOrReplaceTempView(self._views[name])
 
     def _projection(self, name: str) -> exp.Query:
-        made = self._declared_columns(name, self._views[name])
-        return made.select(exp.column(PLACE, quoted=True)) if name in self._placed else made
+        columns = self._declared_columns(name, self._views[name])
+        return columns.select(exp.column(PLACE, quoted=True)) if name in self._placed else columns
 
     def _declared_columns(self, name: str, view: str) -> exp.Select:
         origin = exp.Table(this=exp.to_identifier(view, quoted=True))
         opened = self._opened[name]
         types = {column: kind for column, kind in opened.types.items() if column not in opened.empty}
-        empty = {fold(each) for each in opened.empty}
+        empty = {fold(column) for column in opened.empty}
         return projection(self._catalog, name, origin, types, read, DIALECT, empty)
 
     def _types(self, name: str) -> dict[str, str]:
@@ -277,35 +279,36 @@ class Spark:
         """The column types of a public table."""
         return public_types(self._catalog, table, self._opened[table].types)
 
-    # Files are read whole before a question is paid for.
+    # Every file is read whole before any question is paid for.
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Refuse tables that are not made as they were at the opening: other types, folders, definitions.
+        """Refuse tables whose types, folders or definitions have changed since they were opened.
 
-        And those with a file that cannot be read whole. A file is read once, and again when it has changed.
+        Also refuse a table if one of its files cannot be read whole. A file is read once, and again after it
+        has changed.
         """
         names = list(tables)
         with self._reading:
-            found = self._files(names)
-            new = {name: files for name, listed in found.items() if (files := self._unread(name, listed))}
+            listed = self._files(names)
+            new = {name: files for name, listing in listed.items() if (files := self._unread(name, listing))}
             if not new:
                 return
             sealed(
-                lambda: self._read_whole(new, found),
+                lambda: self._read_whole(new, listed),
                 lambda error: CatalogError(
                     f"tables.{next(iter(new))}: Spark cannot read its files ({error}); try again."
                 ),
             )
             again = self._files(new)
             for name in new:
-                if again[name] != found[name]:
+                if again[name] != listed[name]:
                     raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
-                self._whole[name] = frozenset(each.mark for each in found[name].files)
+                self._whole[name] = frozenset(file.mark for file in listed[name].files)
                 with self._copies.user(name):
                     self._copies.remember(name, self._recipe(name), self._whole[name])
 
     def _files(self, names: Iterable[str]) -> dict[str, Listing]:
-        """The files of tables now; CatalogError where one has become another table."""
+        """The current files of tables. CatalogError if the types or folders of a table have changed."""
         failure = ""
         try:
             return self._sealed(lambda: self._current(names))
@@ -314,8 +317,8 @@ class Spark:
         raise CatalogError(failure)
 
     def _unread(self, name: str, listed: Listing) -> list[File]:
-        """The files of a table that were not read whole as they are."""
-        return [each for each in listed.files if each.mark not in self._whole[name]]
+        """The files of a table that have not been read whole in their current state."""
+        return [file for file in listed.files if file.mark not in self._whole[name]]
 
     def _read_before(self, name: str) -> frozenset[str]:
         """The marks of files that an earlier session read whole."""
@@ -323,20 +326,20 @@ class Spark:
             return self._copies.remembered(name, self._recipe(name))
 
     def _recipe(self, name: str) -> str:
-        """How a table is read: by which Spark, from which types, into which columns."""
+        """How a table is read: the version of Spark, the stored types and the query."""
         query = text_of(self._tables[fold(name)], DIALECT.name)
         return f"{self._session.version} {self._opened[name].read} {query}"
 
-    def _read_whole(self, new: Mapping[str, Sequence[File]], found: Mapping[str, Listing]) -> None:
-        """Read every declared column of some files as statements do; CatalogError where Spark raises.
+    def _read_whole(self, new: Mapping[str, Sequence[File]], listed: Mapping[str, Listing]) -> None:
+        """Read every declared column of new files in the way statements do. CatalogError if Spark raises.
 
-        A damaged page or a number of too many digits raises whatever the statement. Nothing of what is read
+        A damaged page or a number with too many digits raises in every statement. No value that is read here
         is kept.
         """
         texts = {}
         for name, files in new.items():
             opened, view = self._opened[name], f"{self._views[name]}_new"
-            whole = len(files) == len(found[name].files)
+            whole = len(files) == len(listed[name].files)
             (self._frame(opened) if whole else self._part(opened, files)).createOrReplaceTempView(view)
             columns = text_of(self._declared_columns(name, view), DIALECT.name)
             texts[name] = f"SELECT bit_xor(xxhash64(*)) FROM ({columns})"
@@ -350,7 +353,7 @@ class Spark:
                     )
 
     def _failure(self, text: str) -> str:
-        """The name of the error that a statement ends with, if it does."""
+        """The type of the error that a statement ends with; empty if it succeeds."""
         try:
             self._session.sql(text).collect()
         except Exception as error:
@@ -358,22 +361,22 @@ class Spark:
         return ""
 
     def _part(self, opened: Opened, files: Sequence[File]) -> DataFrame:
-        """Some files of a table. What their folders say is NULL here: it is in none of them."""
-        part = self._parquet(opened, [literal_path(each.path) for each in files])
+        """Some files of a table. Columns from folder names are NULL here, since no file holds them."""
+        part = self._parquet(opened, [literal_path(file.path) for file in files])
         return part.selectExpr(
-            "*", *(f"CAST(NULL AS STRING) AS {quoted(each, DIALECT.name)}" for each in opened.folders)
+            "*", *(f"CAST(NULL AS STRING) AS {quoted(folder, DIALECT.name)}" for folder in opened.folders)
         )
 
     # Questions.
 
     def version(self, tables: Iterable[str]) -> str:
-        """Names, sizes and times of change of the files."""
+        """A hash of the names, sizes and modification times of the files."""
         names = sorted(tables)
         seen = self._sealed(lambda: self._current(names))
         return hashlib.sha256(repr(seen).encode()).hexdigest()
 
     def statement(self, tree: exp.Query) -> str:
-        """A statement in Spark's words."""
+        """The statement in Spark's dialect."""
         return text_of(self._translated(tree), DIALECT.name)
 
     def _translate(self, tree: exp.Query) -> exp.Query:
@@ -397,22 +400,22 @@ class Spark:
         return self._run(tree, progress)
 
     def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The same of a statement that is known to be total."""
+        """The result of a statement that is already proven total."""
         text = self.statement(tree)
         if progress is not None:
             progress(0.0)
         names = [name for name, view in self._views.items() if f"`{view}`" in text]
-        found = self._limited(lambda: self._answered(text, names))
+        answer = self._limited(lambda: self._answered(text, names))
         if progress is not None:
             progress(1.0)
-        return found
+        return answer
 
     def _answered(self, text: str, names: Sequence[str]) -> pa.Table:
-        """The result over files that were all read whole before, and are the same afterwards.
+        """The result over files that were all read whole before and have not changed afterwards.
 
-        A file that comes after `refresh` is never a part of an answer. Whether it can be read does not show
-        either: the question ends with the same error if Spark raised at the file, if it read it without a
-        fault, and if it did not see it at all.
+        A file that arrives after `refresh` is never part of an answer. Whether Spark can read it stays hidden
+        too: the question ends with the same error if Spark raised at the file, read it without a fault, or
+        did not see it.
         """
         before = self._listed(names)
         if any(self._unread(name, listed) for name, listed in before.items()):
@@ -420,18 +423,18 @@ class Spark:
         self._attach(names)
         failure: Exception | None = None
         try:
-            found = self._session.sql(text).toArrow()
+            answer = self._session.sql(text).toArrow()
         except Exception as error:
             failure = error
-        # A statement reads files twice, to weigh people and to sum: both must see the same rows.
+        # A statement reads files twice, once to weigh people and once to sum; both must see the same rows.
         if self._listed(names) != before:
             raise BackendError(_MOVING)
         if failure is not None:
             raise failure
-        return found
+        return answer
 
     def _limited(self, work: Callable[[], Result]) -> Result:
-        """Work that is stopped when its time is over."""
+        """The result of work that is stopped after the source's timeout."""
         tag = f"incrowd-{secrets.token_hex(8)}"
         add, remove, stop = tagging(self._session)
         done, late = threading.Event(), threading.Event()
@@ -440,7 +443,7 @@ class Spark:
             if done.wait(self._timeout):
                 return
             late.set()
-            # Again until it ends: a plan may be in the making, with nothing to stop yet.
+            # Repeat until the work ends: while Spark still plans, there is nothing to stop.
             while not done.is_set():
                 with contextlib.suppress(Exception):
                     stop(tag)
@@ -459,7 +462,7 @@ class Spark:
         return self._sealed(watched, late)
 
     def _sealed(self, work: Callable[[], Result], late: threading.Event | None = None) -> Result:
-        """Work whose errors tell nothing of rows, and that finds no fault with the owner's file any more."""
+        """The result of work. Its errors tell nothing of rows, and a CatalogError becomes a BackendError."""
 
         def failed(error: str) -> BackendError:
             if late is not None and late.is_set():
@@ -475,13 +478,13 @@ class Spark:
             except CatalogError:
                 return None
 
-        found = sealed(judged, failed)
-        if found is None:
+        outcome = sealed(judged, failed)
+        if outcome is None:
             raise BackendError(_CHANGED)
-        return found
+        return outcome
 
     def close(self) -> None:
-        """Let go of the views. Spark inside this process ends with the process, since others may use it."""
+        """Drop the views. Spark inside this process keeps running, since others may use it."""
         self._copies.close()
         with contextlib.suppress(Exception):
             for view in self._views.values():

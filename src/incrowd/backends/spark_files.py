@@ -1,9 +1,9 @@
-"""The Parquet files of a table that Spark reads: which there are, and what their footers say of columns.
+"""The Parquet files of a table in Spark: their list, and the column types in their footers.
 
-How a column is read is decided here from footers and the names of folders, never from rows. Spark's own ways
-depend on them: it guesses the types of folders from all their names, takes a table's columns from the first
-file that it finds, and raises on a moment in milliseconds that does not fit microseconds. So it is told what
-to read: each column as its footers store it, moments and days as plain integers.
+Footers and folder names decide here how a column is read; rows never do. Spark's own inference would depend
+on rows: it guesses the types of folder columns from all folder names, takes a table's columns from the first
+file in its list, and raises on a timestamp in milliseconds that does not fit into microseconds. So Spark is
+given an explicit schema: each column as its footers store it, with timestamps and dates as plain integers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from incrowd.backends.spark_session import Session
 
 Types = Mapping[str, str]
-"""The types of a file's columns by name, as `engine_type` names them."""
+"""The types of a file's columns by column name, in the words of `engine_type`."""
 _LISTED = ("path", "modificationTime", "length", "content")
 NULLS = "null"
-"""The type of a column without any value, which some writers store as integers."""
+"""The type of a column without any value; some writers store such a column as integers."""
 _WITH_NULLS = ("bigint", "int", "double")
 _TAIL, _MAGIC = 1 << 16, b"PAR1"
 _DIGITS = 38
@@ -45,7 +45,7 @@ _FAMILIES = {"timestamp_ntz": "timestamp[us]", "timestamp": "timestamp[us, UTC]"
 
 @dataclass(frozen=True)
 class File:
-    """A file as its file system knows it."""
+    """A file's path, length and time of change, as the file system reports them."""
 
     path: str
     length: int
@@ -53,7 +53,7 @@ class File:
 
     @property
     def mark(self) -> str:
-        """Another one where the file's content may have changed."""
+        """A digest that changes whenever the file's content may have changed."""
         return digest(f"{self.path} {self.length} {self.changed}")
 
 
@@ -66,17 +66,17 @@ class Listing:
 
 
 def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, Listing]:
-    """The files of tables at their paths. Spark finds them by the rules by which it finds Parquet files.
+    """The files of tables at their paths. Spark lists them by the same rules as Parquet files.
 
-    CatalogError where two paths, or links, lead to one file: its rows would count twice.
+    CatalogError if two paths or links lead to one file: its rows would count twice.
     """
-    frames = {table: _found(session, table, places) for table, places in paths.items()}
+    frames = {table: _files_at(session, table, places) for table, places in paths.items()}
     folders: dict[str, tuple[str, ...]] = {}
     for table, (_, columns) in frames.items():
-        folders[table] = tuple(each for each in columns if each not in _LISTED)
+        folders[table] = tuple(column for column in columns if column not in _LISTED)
         if len(columns) != len(folders[table]) + len(_LISTED):
             raise CatalogError(f"tables.{table}: no folders can name a column {' or '.join(_LISTED)}.")
-    # The content is a column of its own, and is not read.
+    # `content` is not selected, so Spark does not read it.
     changed = "unix_micros(CAST(modificationTime AS TIMESTAMP_LTZ)) AS changed"
     parts = [
         frame.selectExpr(f"{place} AS place", "path", "length", changed)
@@ -84,20 +84,20 @@ def listings(session: Session, paths: Mapping[str, Sequence[str]]) -> dict[str, 
     ]
     told = functools.reduce(lambda one, other: one.unionAll(other), parts).collect() if parts else []
     return {
-        table: Listing(_once(table, [File(*each[1:]) for each in told if each[0] == place]), folders[table])
+        table: Listing(_once(table, [File(*row[1:]) for row in told if row[0] == place]), folders[table])
         for place, table in enumerate(frames)
     }
 
 
-def _found(session: Session, table: str, paths: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """The files at some paths, and their columns.
+def _files_at(session: Session, table: str, paths: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The files at some paths, and the columns of that listing.
 
-    CatalogError where a folder has no value, as other writers name the folder of empty text.
+    CatalogError if a folder name has no value after its =; other writers name the folder of empty text so.
     """
     reader = session.read.format("binaryFile")
     try:
         frame = reader.load(list(paths))
-        # A server looks at the files when it is asked about columns.
+        # Spark Connect looks at the files only when it is asked for the columns.
         return frame, frame.columns
     except Exception:
         plain = reader.option("recursiveFileLookup", "true").load(list(paths)).select("path")
@@ -110,17 +110,17 @@ def _found(session: Session, table: str, paths: Sequence[str]) -> tuple[DataFram
 
 
 def _once(table: str, files: list[File]) -> tuple[File, ...]:
-    inodes = [(found[1].st_dev, found[1].st_ino) for found in map(_here, files) if found is not None]
-    if len({each.path for each in files}) < len(files) or len(set(inodes)) < len(inodes):
+    inodes = [(local[1].st_dev, local[1].st_ino) for local in map(_here, files) if local is not None]
+    if len({file.path for file in files}) < len(files) or len(set(inodes)) < len(inodes):
         raise CatalogError(
             f"tables.{table}: two of its paths lead to the same file, whose rows would count twice; name "
             "each file once, and keep no links to it."
         )
-    return tuple(sorted(files, key=lambda each: each.path))
+    return tuple(sorted(files, key=lambda file: file.path))
 
 
 def literal_path(path: str) -> str:
-    """A path whose characters stand for themselves, not for patterns."""
+    """The path with its wildcard characters escaped."""
     return re.sub(r"([\\{}\[\]*?])", r"\\\1", path)
 
 
@@ -128,24 +128,24 @@ def literal_path(path: str) -> str:
 
 
 def footers(session: Session, files: Iterable[File], known: Mapping[File, Types]) -> dict[File, Types]:
-    """What the footers of files say; read where they are not `known`."""
-    found = {each: known[each] for each in files if each in known}
+    """The column types in the footers of files. Only footers that are not in `known` are read."""
+    types = {file: known[file] for file in files if file in known}
     distant = []
-    for each in files:
-        if each in found:
+    for file in files:
+        if file in types:
             continue
-        here = _here(each)
+        here = _here(file)
         if here is not None:
-            found[each] = _arrow_types(pq.read_metadata(here[0]))
+            types[file] = _arrow_types(pq.read_metadata(here[0]))
         elif inside(session):
-            found[each] = _java_types(session, each.path)
+            types[file] = _java_types(session, file.path)
         else:
-            distant.append(each)
-    return found | _distant_types(session, distant)
+            distant.append(file)
+    return types | _distant_types(session, distant)
 
 
 def _here(file: File) -> tuple[Path, os.stat_result] | None:
-    """The file itself and its status, where this machine has it too."""
+    """The file's local path and status; None unless this machine has the same file."""
     if not file.path.startswith("file:"):
         return None
     path = Path("/" + file.path.removeprefix("file:").lstrip("/"))
@@ -158,20 +158,20 @@ def _here(file: File) -> tuple[Path, os.stat_result] | None:
 
 
 def _arrow_types(footer: pq.FileMetaData) -> Types:
-    found: list[tuple[str, str]] = []
+    columns: list[tuple[str, str]] = []
     for place in range(footer.num_columns):
         column = footer.schema.column(place)
         if column.name != column.path or column.max_repetition_level:
             group = (column.path.partition(".")[0], "group")
-            found += [] if group in found else [group]
+            columns += [] if group in columns else [group]
             continue
         said = json.loads(column.logical_type.to_json())
-        found.append((column.name, engine_type(column.physical_type, _annotation(said))))
-    return _by_name(found)
+        columns.append((column.name, engine_type(column.physical_type, _annotation(said))))
+    return _by_name(columns)
 
 
 def _annotation(said: Mapping[str, Any]) -> str:
-    """A column's logical type in the words of Parquet's Java library."""
+    """A column's logical type, written as Parquet's Java library writes it."""
     kind = said["Type"].upper()
     if kind == "TIMESTAMP":
         unit = said["timeUnit"].removesuffix("econds").upper()
@@ -184,7 +184,7 @@ def _annotation(said: Mapping[str, Any]) -> str:
 
 
 def _java_types(session: SparkSession, path: str) -> Types:
-    """By the driver's own reader, which reaches every file system that Spark does."""
+    """Column types through the driver's own reader, which reaches every file system that Spark reaches."""
     jvm: Any = session._jvm
     conf = session._jsparkSession.sessionState().newHadoopConf()
     place = jvm.org.apache.hadoop.fs.Path(path)
@@ -194,48 +194,51 @@ def _java_types(session: SparkSession, path: str) -> Types:
         fields = list(reader.getFooter().getFileMetaData().getSchema().getFields())
     finally:
         reader.close()
-    found: list[tuple[str, str]] = []
+    columns: list[tuple[str, str]] = []
     for field in fields:
         if not field.isPrimitive() or field.getRepetition().name() == "REPEATED":
-            found.append((field.getName(), "group"))
+            columns.append((field.getName(), "group"))
             continue
         said = field.getLogicalTypeAnnotation()
         physical = field.asPrimitiveType().getPrimitiveTypeName().name()
-        found.append((field.getName(), engine_type(physical, "" if said is None else said.toString())))
-    return _by_name(found)
+        columns.append((field.getName(), engine_type(physical, "" if said is None else said.toString())))
+    return _by_name(columns)
 
 
 def _distant_types(session: Session, files: list[File]) -> dict[File, Types]:
-    """By the ends of files that only a Spark Connect server reaches; it reads them whole for that, once."""
-    found: dict[File, Types] = {}
+    """Column types from the ends of files that only a Spark Connect server reaches.
+
+    The server reads each file whole for that, once.
+    """
+    types: dict[File, Types] = {}
     tail = _TAIL
     while files:
-        frame = session.read.format("binaryFile").load([literal_path(each.path) for each in files])
+        frame = session.read.format("binaryFile").load([literal_path(file.path) for file in files])
         ends: dict[str, bytes] = dict(frame.selectExpr("path", f"substring(content, -{tail})").collect())
         missing = []
-        for each in files:
-            end = ends[each.path]
+        for file in files:
+            end = ends[file.path]
             size = int.from_bytes(end[-8:-4], "little") + 8
-            if size > len(end) and len(end) < each.length:
-                missing.append(each)
+            if size > len(end) and len(end) < file.length:
+                missing.append(file)
                 tail = max(tail, size)
             else:
-                # A footer alone is a file too, of no rows that anybody reads.
-                found[each] = _arrow_types(pq.read_metadata(pa.BufferReader(_MAGIC + end[-size:])))
+                # Magic bytes and a footer are enough for Arrow to read the metadata.
+                types[file] = _arrow_types(pq.read_metadata(pa.BufferReader(_MAGIC + end[-size:])))
         files = missing
-    return found
+    return types
 
 
-def _by_name(found: Iterable[tuple[str, str]]) -> Types:
+def _by_name(columns: Iterable[tuple[str, str]]) -> Types:
     types: dict[str, str] = {}
-    for name, kind in found:
-        # Spark takes one of two columns of a name, or raises.
+    for name, kind in columns:
+        # With two columns of one name, Spark takes either or raises.
         types[name] = "two columns" if name in types else kind
     return types
 
 
 def engine_type(physical: str, annotation: str) -> str:
-    """The name of a column's type, which says how it is read; one that is no type of ours where it is not.
+    """The name of a column's type, which says how it is read. Types that we do not read get other names.
 
     >>> engine_type("INT64", "TIMESTAMP(MILLIS,true)"), engine_type("INT32", "INTEGER(8,false)")
     ('timestamp[ms, UTC]', 'bigint')
@@ -249,7 +252,7 @@ def engine_type(physical: str, annotation: str) -> str:
     word, _, rest = annotation.partition("(")
     physical = "BYTE_ARRAY" if physical == "BINARY" else physical
     if physical == "INT96":
-        # Nanoseconds of a day, of which Spark keeps microseconds.
+        # INT96 holds nanoseconds of a day; Spark keeps microseconds.
         return "timestamp[ns, int96]"
     if word == "TIMESTAMP":
         unit, _, zoned = rest.rstrip(")").partition(",")
@@ -257,7 +260,7 @@ def engine_type(physical: str, annotation: str) -> str:
     if annotation == "INTEGER(64,false)":
         return "decimal(20,0)"
     if word == "DECIMAL":
-        # Spark has no type for more digits, and would raise at every question.
+        # Spark has no type for more digits and would raise in every question.
         return f"decimal({rest}" if int(rest.partition(",")[0]) <= _DIGITS else f"wide decimal({rest}"
     if word == "DATE":
         return "date"
@@ -271,18 +274,18 @@ def engine_type(physical: str, annotation: str) -> str:
 
 
 def agreed(kinds: Iterable[str]) -> frozenset[str]:
-    """The types that files store a column as, without those that Spark reads as another of them.
+    """The types that files store a column as, without NULLS if Spark reads it as one of the others.
 
     >>> sorted(agreed(["null", "date"])), sorted(agreed(["null"])), sorted(agreed(["null", "string"]))
     (['date'], ['null'], ['null', 'string'])
     """
-    found = frozenset(kinds)
-    rest = found - {NULLS}
-    return rest if rest and all(stored_as(each) in _WITH_NULLS for each in rest) else found
+    stored = frozenset(kinds)
+    rest = stored - {NULLS}
+    return rest if rest and all(stored_as(kind) in _WITH_NULLS for kind in rest) else stored
 
 
 def stored_as(kind: str) -> str:
-    """The type of Spark's that reads a column of some type without a value that it raises on.
+    """The Spark type as which a column is read, so that Spark raises on none of its values.
 
     >>> stored_as("timestamp[ms]"), stored_as("date"), stored_as("decimal(20,0)")
     ('bigint', 'int', 'decimal(20,0)')
@@ -291,7 +294,7 @@ def stored_as(kind: str) -> str:
 
 
 def family(kind: str) -> str:
-    """One name for a type as Spark's catalog says it and as files store it.
+    """The common name of a type, whether Spark's catalog or a file's footer names it.
 
     >>> family("smallint"), family("timestamp"), family("timestamp[ns, int96]"), family("timestamp[ms]")
     ('bigint', 'timestamp[us, UTC]', 'timestamp[us, UTC]', 'timestamp[us]')
