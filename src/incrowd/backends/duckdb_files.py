@@ -1,7 +1,7 @@
 """Parquet and CSV files as pieces of a table.
 
-Parquet files are told apart by their schemas, and a folder such as `zip=01234` is text until the catalog says
-otherwise. CSV is read once, into a private copy (`strict_csv`, `copies`).
+Parquet files are grouped by their schemas. A column named by folders such as `zip=01234` is text until the
+catalog says otherwise. CSV is read once, into a private copy (`strict_csv`, `copies`).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from incrowd.query.typed import fold
 _FILE = "__file"
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _OPTIONS = "hive_partitioning = false, can_have_nan = true"
-"""NaN is in no footer's minimum and maximum. An engine that trusts them drops a comparison, or skips rows, by
-what other rows hold: one more row would then decide whether everybody's NaN is below 1.
+"""The minimum and maximum in a footer leave out NaN. An engine that trusts them may drop a comparison or skip
+rows because of other rows: one more row would then decide whether everybody's NaN is below 1.
 """
 
 
 def parquet_pieces(connection: duckdb.DuckDBPyConnection, files: Sequence[str], table: str) -> list[Piece]:
-    """Parquet files by their schemas, each with the columns that its folders name."""
+    """Parquet files grouped by schema, each group with the columns that its folders name."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for file in files:
         groups.setdefault((_schema(file, table), tuple(sorted(_folders(file, table)))), []).append(file)
@@ -46,12 +46,12 @@ def _parquet_piece(
     listed = ", ".join(constant(_literal(connection, file)) for file in files)
     plain = f"read_parquet([{constant(_literal(connection, files[0]))}], {_OPTIONS})"
     types = {**described(connection, plain), **_nanoseconds(files[0])}
-    own = {fold(each) for each in types}
-    added = [each for each in folders if fold(each) not in own]
+    own = {fold(column) for column in types}
+    added = [folder for folder in folders if fold(folder) not in own]
     if not added:
         return Piece(f"read_parquet([{listed}], {_OPTIONS})", types, tuple(files))
     scan = f"read_parquet([{listed}], {_OPTIONS}, filename = '{_FILE}')"
-    columns = ", ".join(f"{_folder_value(each)} AS {quoted(each)}" for each in added)
+    columns = ", ".join(f"{_folder_value(folder)} AS {quoted(folder)}" for folder in added)
     return Piece(
         f"(SELECT *, {columns} FROM {scan}) AS folders",
         {**types, **dict.fromkeys(added, "VARCHAR")},
@@ -60,7 +60,7 @@ def _parquet_piece(
 
 
 def _literal(connection: duckdb.DuckDBPyConnection, file: str) -> str:
-    """A file's name as a pattern that means this file alone: the engine expands wildcards in names."""
+    """A pattern that matches this file alone. The engine expands wildcards in file names."""
     if not set(file) & set("*?[]{}\\"):
         return file
     pattern = re.sub(r"[*?\[]", r"[\g<0>]", file)
@@ -72,50 +72,50 @@ def _literal(connection: duckdb.DuckDBPyConnection, file: str) -> str:
 
 
 def _nanoseconds(file: str) -> dict[str, str]:
-    """Columns stored as INT96, which hold nanoseconds though the engine does not say so."""
+    """Columns stored as INT96. They hold nanoseconds, which the engine does not report."""
     stored = pq.ParquetFile(file).schema
-    held = [stored.column(place) for place in range(len(stored))]
-    return {each.name: "TIMESTAMP_NS" for each in held if each.physical_type == "INT96"}
+    columns = [stored.column(place) for place in range(len(stored))]
+    return {column.name: "TIMESTAMP_NS" for column in columns if column.physical_type == "INT96"}
 
 
 def misleading(connection: duckdb.DuckDBPyConnection, files: Sequence[str]) -> set[str]:
-    """Files whose footers may tell the engine to skip rows that match.
+    """Files whose footers may make the engine skip rows that match.
 
-    Old writers ordered text by signed bytes, and moments of 96 bits by bytes, and kept the least and the
-    greatest value in fields of their own, which the engine trusts: one `é` in a block of `b` would hide
-    every `b`.
+    Old writers ordered text by signed bytes, and 96-bit timestamps by bytes. They kept the minimum and
+    maximum in older fields of the footer, which the engine trusts: one `é` in a block of `b` would hide every
+    `b`.
     """
     listed = ", ".join(constant(_literal(connection, file)) for file in files)
     try:
-        found = connection.execute(
+        rows = connection.execute(
             f"SELECT DISTINCT file_name FROM parquet_metadata([{listed}]) WHERE stats_min_value IS NULL "
             "AND stats_min IS NOT NULL OR stats_max_value IS NULL AND stats_max IS NOT NULL "
             "OR type = 'INT96' AND (stats_min_value IS NOT NULL OR stats_max_value IS NOT NULL)"
         ).fetchall()
-        return {file for (file,) in found}
+        return {file for (file,) in rows}
     except duckdb.ConversionException:
-        # A least or greatest moment beyond the calendar cannot be shown.
-        each = [misleading(connection, [file]) for file in files] if len(files) > 1 else [set(files)]
-        return set().union(*each)
+        # The engine raises at a minimum or maximum beyond the calendar, so look at files one by one.
+        parts = [misleading(connection, [file]) for file in files] if len(files) > 1 else [set(files)]
+        return set().union(*parts)
 
 
 def _folder_value(name: str) -> str:
-    """What stands behind the = in a folder's name, as text."""
+    """SQL for the text after the = in a folder's name."""
     pattern = constant(rf"[/\\]{re.escape(name)}=([^/\\]*)[/\\]")
     return f"NULLIF(TRY(url_decode(regexp_extract({_FILE}, {pattern}, 1))), '{_NO_VALUE}')"
 
 
 def _folders(file: str, table: str) -> dict[str, str | None]:
     """The columns that a file's folders name, and their values."""
-    pairs = [each.partition("=") for each in Path(file).parts[:-1] if "=" in each]
-    found = {name: None if value == _NO_VALUE else _decoded(value) for name, _, value in pairs}
-    if len({fold(each) for each in found}) < len(pairs):
+    pairs = [folder.partition("=") for folder in Path(file).parts[:-1] if "=" in folder]
+    values = {name: None if value == _NO_VALUE else _decoded(value) for name, _, value in pairs}
+    if len({fold(name) for name in values}) < len(pairs):
         raise CatalogError(f"tables.{table}: two folders above a file name the same column; rename one.")
-    return found
+    return values
 
 
 def _decoded(value: str) -> str | None:
-    """A folder's value without its %-escapes; None where they are no text."""
+    """A folder's value without its %-escapes; None if they are not valid text."""
     try:
         return unquote(value, errors="strict")
     except UnicodeDecodeError:
@@ -131,7 +131,7 @@ def _schema(file: str, table: str) -> str:
         failure = type(error).__name__
     if failure:
         raise CatalogError(f"tables.{table}: {Path(file).name} is not a Parquet file ({failure}).")
-    if len({fold(each) for each in schema.names}) < len(schema.names):
+    if len({fold(column) for column in schema.names}) < len(schema.names):
         raise CatalogError(
             f"tables.{table}: two columns of {Path(file).name} have the same name in SQL; rename one."
         )
@@ -139,15 +139,15 @@ def _schema(file: str, table: str) -> str:
 
 
 def parquet_copy(copies: Copies, file: str, wanted: Collection[str] | None, table: str) -> str:
-    """A copy of a Parquet file in which moments that the engine would raise at are NULL.
+    """A copy of a Parquet file in which timestamps that would make the engine raise are NULL.
 
-    It has the wanted columns (by folded name; None for all).
+    It has only the wanted columns (by folded name; None for all).
     """
 
     def write(place: Path) -> None:
         source = pq.ParquetFile(file)
-        names = [each for each in source.schema_arrow.names if wanted is None or fold(each) in wanted]
-        own = {fold(each) for each in source.schema_arrow.names}
+        names = [column for column in source.schema_arrow.names if wanted is None or fold(column) in wanted]
+        own = {fold(column) for column in source.schema_arrow.names}
         folders = {name: value for name, value in _folders(file, table).items() if fold(name) not in own}
         schema = _readable(source.schema_arrow.empty_table().select(names), folders).schema
         with pq.ParquetWriter(place, schema) as target:
@@ -161,16 +161,16 @@ def parquet_copy(copies: Copies, file: str, wanted: Collection[str] | None, tabl
     raise unreadable(file, table)
 
 
-def _readable(held: pa.Table, folders: Mapping[str, str | None]) -> pa.Table:
-    held.validate(full=True)
-    made = pa.table([readable(column) for column in held.columns], names=held.column_names)
+def _readable(table: pa.Table, folders: Mapping[str, str | None]) -> pa.Table:
+    table.validate(full=True)
+    sound = pa.table([readable(column) for column in table.columns], names=table.column_names)
     for name, value in folders.items():
-        made = made.append_column(name, pa.array([value] * held.num_rows, pa.string()))
-    return made
+        sound = sound.append_column(name, pa.array([value] * table.num_rows, pa.string()))
+    return sound
 
 
 def unreadable(file: str, table: str) -> CatalogError:
-    """What is said of a file that is not well-formed."""
+    """The error for a file that is not well-formed."""
     return CatalogError(
         f"tables.{table}: {Path(file).name} is not well-formed (damaged pages, or text that is not UTF-8); "
         "write it anew."
@@ -180,22 +180,22 @@ def unreadable(file: str, table: str) -> CatalogError:
 def csv_piece(
     connection: duckdb.DuckDBPyConnection, catalog: Catalog, copies: Copies, files: Sequence[str], table: str
 ) -> Piece:
-    """CSV files by way of their copies, which have the declared types already."""
+    """CSV files, read from copies that already have the declared types."""
     headers = {file: strict_csv.read_header(file, table) for file in files}
     everywhere = {fold(name) for header in headers.values() for name in header.names}
-    made = []
+    paths = []
     for file, header in headers.items():
         _refuse_records(catalog, table, file, header)
         piece = Piece("__csv", dict.fromkeys(header.names, "VARCHAR"))
         select = text_of(piece_select(catalog, table, piece, everywhere))
-        made.append(_csv_copy(connection, copies, file, header, table, select))
-    return copied(connection, made)
+        paths.append(_csv_copy(connection, copies, file, header, table, select))
+    return copied(connection, paths)
 
 
 def _refuse_records(catalog: Catalog, table: str, file: str, header: strict_csv.Header) -> None:
-    """A first line that names nothing is somebody's record, and must not be quoted as a list of columns."""
-    declared = {fold(each) for each in catalog.tables[table].columns}
-    if declared and declared.isdisjoint(fold(each) for each in header.names):
+    """Refuse a first line that names no declared column. It may be a person's record, so do not quote it."""
+    declared = {fold(column) for column in catalog.tables[table].columns}
+    if declared and declared.isdisjoint(fold(column) for column in header.names):
         raise CatalogError(
             f"tables.{table}: the first line of {Path(file).name} must name the columns, and names none of "
             "those that are declared."
@@ -203,14 +203,14 @@ def _refuse_records(catalog: Catalog, table: str, file: str, header: strict_csv.
 
 
 def copied(connection: duckdb.DuckDBPyConnection, copies: Sequence[Path]) -> Piece:
-    """Copies that have the declared types already."""
-    listed = ", ".join(constant(_literal(connection, str(each))) for each in copies)
+    """Copies that already have the declared types."""
+    listed = ", ".join(constant(_literal(connection, str(path))) for path in copies)
     origin = f"read_parquet([{listed}], {_OPTIONS}, union_by_name = true)"
     return Piece(origin, described(connection, origin))
 
 
 def write_rows(connection: duckdb.DuckDBPyConnection, select: str, place: Path) -> None:
-    """What a query finds, as a Parquet file."""
+    """Write the rows of a query to a Parquet file."""
     connection.execute(f"COPY ({select}) TO {constant(str(place))} (FORMAT parquet, USE_TMP_FILE false)")
 
 
@@ -238,7 +238,7 @@ def _csv_copy(
     except duckdb.Error:
         pass
     if failures:
-        # Its own words name the rule and no row; the engine's may hold both.
+        # Our own message names the rule and no row; the engine's message may quote a row.
         raise CatalogError(*failures[0].args)
     raise CatalogError(
         f"tables.{table}: {Path(file).name} cannot be read, or not be copied; see that the disk is not full."
@@ -246,7 +246,7 @@ def _csv_copy(
 
 
 def _kept(batches: Iterator[pa.RecordBatch], failures: list[Exception]) -> Iterator[pa.RecordBatch]:
-    """The batches, and what went wrong: the engine that reads them passes on the words alone."""
+    """The batches. An error is also kept in `failures`, since the engine passes on only its message."""
     try:
         yield from batches
     except Exception as error:

@@ -56,7 +56,7 @@ def _connected(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _comparable(node: exp.Expr, one: Value, two: Value) -> None:
-    """Engines compare values of one type, and numbers of several, without a cast that may raise."""
+    """Refuse a comparison that needs a cast that may raise. One type, or two types of numbers, need none."""
     if Kind.NULL in (one.kind, two.kind):
         return
     if one.kind is two.kind and (one.kind is not Kind.OTHER or one.form == two.form):
@@ -92,8 +92,8 @@ def _between(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 def _in(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this", "expressions", "query")
     value = walk.value(node.this, known)
-    for each in node.expressions:
-        _comparable(node, value, walk.value(each, known))
+    for member in node.expressions:
+        _comparable(node, value, walk.value(member, known))
     query = node.args.get("query")
     if query is not None:
         columns = walk.query(query)
@@ -105,8 +105,8 @@ def _in(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 def _coalesce(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this", "expressions")
-    parts = [walk.value(each, known) for each in (node.this, *node.expressions)]
-    return walk.united(node, parts).but(null=all(each.null for each in parts))
+    parts = [walk.value(argument, known) for argument in (node.this, *node.expressions)]
+    return walk.united(node, parts).but(null=all(part.null for part in parts))
 
 
 def _nullif(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -119,20 +119,20 @@ def _nullif(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _extremum(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """LEAST and GREATEST pass NULL over: what is never NULL bounds the result."""
+    """LEAST and GREATEST skip NULL, so each argument that is never NULL bounds the result."""
     parts_of(node, "this", "expressions", "ignore_nulls")
-    parts = [walk.value(each, known) for each in (node.this, *node.expressions)]
-    found = walk.united(node, parts).but(null=all(each.null for each in parts))
-    if found.kind not in NUMBERS:
-        return found
-    sure = [each for each in parts if not each.null and not each.empty and each.within(each.low, each.high)]
+    parts = [walk.value(argument, known) for argument in (node.this, *node.expressions)]
+    result = walk.united(node, parts).but(null=all(part.null for part in parts))
+    if result.kind not in NUMBERS:
+        return result
+    sure = [part for part in parts if not part.null and not part.empty and part.within(part.low, part.high)]
     if sure and isinstance(node, exp.Least):
-        high = min(each.high for each in sure)
-        return found.but(high=min(found.high, high), above=False, nan=False)
+        high = min(part.high for part in sure)
+        return result.but(high=min(result.high, high), above=False, nan=False)
     if sure and isinstance(node, exp.Greatest):
-        low = max(each.low for each in sure)
-        return found.but(low=max(found.low, low), below=False)
-    return found
+        low = max(part.low for part in sure)
+        return result.but(low=max(result.low, low), below=False)
+    return result
 
 
 def _counted(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -217,4 +217,4 @@ _OWN: dict[str, dict[type[exp.Expr], Rule]] = {
 RULES: dict[str, dict[type[exp.Expr], Rule]] = {
     engine: {**_COMMON, **rules} for engine, rules in _OWN.items()
 }
-"""Every construct that is known, for each engine."""
+"""The rules of all known constructs, by engine."""

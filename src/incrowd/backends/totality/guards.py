@@ -1,9 +1,9 @@
-"""What a condition says about the expressions in it, once it is known to hold, or not to hold.
+"""The facts that follow for the expressions in a condition, if the condition holds or if it does not.
 
-A test of CASE that is true excludes NULL on both sides; one that is not true may be NULL, so it says
-something only if the other side is never NULL. Engines order NaN above infinity, so x <= c excludes it and
-x >= c does not. Whole numbers and floats are compared in float64, where a bound on one is no exact bound on
-the other: nothing follows from that.
+A test of CASE that is true excludes NULL on both sides. One that is not true may be NULL, so a fact about one
+side follows only if the other side is never NULL. Engines order NaN above infinity, so x <= c excludes NaN
+and x >= c does not. Whole numbers and floats are compared in float64, where a bound on one is no exact bound
+on the other, so nothing follows from such a comparison.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlglot import exp
 from incrowd.backends.totality.values import NUMBERS, TIMES, Kind, Number, Value
 
 Fact = tuple[exp.Expr, Value]
-"""An expression, and what its values are where the condition holds."""
+"""An expression, and its values where the condition has the outcome in question."""
 Evaluate = Callable[[exp.Expr], Value]
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,
@@ -34,7 +34,7 @@ _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
 
 
 def facts(test: exp.Expr, holds: bool, evaluate: Evaluate) -> Iterator[Fact]:
-    """What follows from a test that is true (`holds`), or that is false or NULL."""
+    """The facts that follow from a test that is true (`holds`), or that is false or NULL."""
     if isinstance(test, exp.Paren):
         yield from facts(test.this, holds, evaluate)
     elif isinstance(test, exp.And if holds else exp.Or):
@@ -64,47 +64,47 @@ def _compared(
 
 
 def _exact(one: Value, two: Value) -> bool:
-    """Whether both are compared as what they are."""
+    """True if the engine compares both values exactly, without rounding either."""
     if one.kind is two.kind:
         return one.kind in NUMBERS or one.kind in TIMES
     return {one.kind, two.kind} == {Kind.INTEGER, Kind.NUMERIC}
 
 
 def _beside(value: Value, kind: type[exp.Expr], bound: Value) -> Value:
-    """The values of which `value kind bound` can hold."""
-    found = value
+    """The values for which the comparison `value kind bound` can be true."""
+    narrowed = value
     discrete = (value.kind is Kind.INTEGER and bound.kind is Kind.INTEGER) or value.kind in TIMES
     if kind in (exp.LT, exp.LTE, exp.EQ):
         # NaN is above all numbers: x < y excludes it, and x <= y if y is not NaN.
-        found = found.but(nan=found.nan and bound.nan and kind is not exp.LT)
+        narrowed = narrowed.but(nan=narrowed.nan and bound.nan and kind is not exp.LT)
         if not (bound.above or bound.nan):
             high = -math.inf if bound.empty else bound.high
             if kind is exp.LT:
                 high = _next(high, -1, discrete)
-            found = found.but(above=False, high=min(found.high, high))
+            narrowed = narrowed.but(above=False, high=min(narrowed.high, high))
         elif kind is exp.LT and not bound.nan:
-            found = found.but(above=False)
+            narrowed = narrowed.but(above=False)
     if kind in (exp.GT, exp.GTE, exp.EQ):
         if not bound.below:
             if not bound.empty:
                 low = _next(bound.low, 1, discrete) if kind is exp.GT else bound.low
-                found = found.but(below=False, low=max(found.low, low))
+                narrowed = narrowed.but(below=False, low=max(narrowed.low, low))
                 if kind is exp.GT and bound.low == 0:
-                    found = found.but(zero=False)
+                    narrowed = narrowed.but(zero=False)
             else:
                 # The bound is infinity or NaN.
-                found = found.but(below=False, low=math.inf)
+                narrowed = narrowed.but(below=False, low=math.inf)
         elif kind is exp.GT:
-            found = found.but(below=False)
+            narrowed = narrowed.but(below=False)
         if kind is exp.EQ:
-            found = found.but(nan=found.nan and bound.nan)
+            narrowed = narrowed.but(nan=narrowed.nan and bound.nan)
     if kind is exp.LT and bound.high == 0 and not (bound.above or bound.nan):
-        found = found.but(zero=False)
-    return found
+        narrowed = narrowed.but(zero=False)
+    return narrowed
 
 
 def _next(end: Number, step: int, discrete: bool) -> Number:
-    """The number next to an end, for types that have one."""
+    """The number next to an end. Decimals have no next number, so their end stays."""
     if discrete:
         return end + step
     return math.nextafter(end, step * math.inf) if isinstance(end, float) else end

@@ -1,7 +1,7 @@
-"""Arithmetic on ranges: what the results can be if the operands can be what they are.
+"""Interval arithmetic: the range of a result from the ranges of its operands.
 
 Rounding to the nearest float is monotone, so the ends of a result are the results at the ends, computed in
-the same arithmetic. A `Result` says too whether a float can overflow or vanish, which makes PostgreSQL raise:
+the same arithmetic. A `Result` also says whether a float can overflow or vanish, at which PostgreSQL raises:
 
 - It overflows if the result is infinite and no operand is.
 - It vanishes if a product or quotient is zero and the left operand is not (nor the right one of a product,
@@ -19,7 +19,7 @@ from incrowd.backends.totality.values import LARGEST, SMALLEST, Kind, Number, Va
 
 @dataclass(frozen=True)
 class Result:
-    """The values of a result, and what an engine that checks floats could raise on."""
+    """The values of a result, and the faults at which an engine that checks floats could raise."""
 
     value: Value
     overflows: bool = False
@@ -28,11 +28,11 @@ class Result:
 
 
 def _kept(value: Value, low: float, high: float) -> Result:
-    """Ends that overflowed, put back to the largest float."""
+    """A value between two ends. Ends that overflowed become the largest float."""
     over = math.isinf(low) or math.isinf(high)
     above, below = value.above or high == math.inf, value.below or low == -math.inf
-    made = value.but(low=max(low, -LARGEST), high=min(high, LARGEST), above=above, below=below)
-    return Result(made, over)
+    finite = value.but(low=max(low, -LARGEST), high=min(high, LARGEST), above=above, below=below)
+    return Result(finite, over)
 
 
 def added(one: Value, two: Value) -> Result:
@@ -43,19 +43,19 @@ def added(one: Value, two: Value) -> Result:
     and the sum is a multiple of ulp(m / 2), or the sum is at least m / 2.
     """
     nan = one.nan or two.nan or (one.above and two.below) or (one.below and two.above)
-    made = Value(Kind.DOUBLE, 1, 0, 0, one.below or two.below, one.above or two.above, nan)
+    value = Value(Kind.DOUBLE, 1, 0, 0, one.below or two.below, one.above or two.above, nan)
     if one.empty or two.empty:
-        return Result(made)
-    tiny = min(math.ulp(float(each.least)) for each in (one, two))
-    for each in (one, two):
-        if not each.may_be_zero:
-            tiny = max(tiny, math.ulp(float(each.least) / 2))
-    made = made.but(tiny=tiny if math.isfinite(tiny) else SMALLEST)
-    return _kept(made, float(one.low) + float(two.low), float(one.high) + float(two.high))
+        return Result(value)
+    tiny = min(math.ulp(float(operand.least)) for operand in (one, two))
+    for operand in (one, two):
+        if not operand.may_be_zero:
+            tiny = max(tiny, math.ulp(float(operand.least) / 2))
+    value = value.but(tiny=tiny if math.isfinite(tiny) else SMALLEST)
+    return _kept(value, float(one.low) + float(two.low), float(one.high) + float(two.high))
 
 
 def negated(value: Value) -> Value:
-    """The same with the other sign."""
+    """The values of -x."""
     flipped = value if value.empty else value.but(low=-value.high, high=-value.low)
     return flipped.but(below=value.above, above=value.below)
 
@@ -64,13 +64,13 @@ def multiplied(one: Value, two: Value) -> Result:
     """The product of two floats."""
     far = one.infinite or two.infinite
     nan = one.nan or two.nan or (one.infinite and two.may_be_zero) or (two.infinite and one.may_be_zero)
-    made = Value(Kind.DOUBLE, 1, 0, 0, far, far, nan)
+    value = Value(Kind.DOUBLE, 1, 0, 0, far, far, nan)
     if one.empty or two.empty:
-        return Result(made)
+        return Result(value)
     corners = [float(a) * float(b) for a in (one.low, one.high) for b in (two.low, two.high)]
     small = float(one.least) * float(two.least)
     zero = one.may_be_zero or two.may_be_zero or small == 0
-    kept = _kept(made.but(zero=zero, tiny=_tiny(small)), min(corners), max(corners))
+    kept = _kept(value.but(zero=zero, tiny=_tiny(small)), min(corners), max(corners))
     return Result(kept.value, kept.overflows, small == 0)
 
 
@@ -81,11 +81,11 @@ def divided(one: Value, two: Value) -> Result:
         return Result(anything, True, True, True)
     far = one.infinite
     nan = one.nan or two.nan or (one.infinite and two.infinite)
-    made = Value(Kind.DOUBLE, 1, 0, 0, far, far, nan)
+    value = Value(Kind.DOUBLE, 1, 0, 0, far, far, nan)
     if one.empty:
-        return Result(made)
+        return Result(value)
     if two.empty:
-        return Result(made.but(low=0.0, high=0.0))
+        return Result(value.but(low=0.0, high=0.0))
     least, most = float(two.least), float(two.most)
     divisors = [least, most] if two.low >= 0 else [-least, -most] if two.high <= 0 else [least, -least]
     corners = [float(a) / b for a in (one.low, one.high) for b in divisors]
@@ -93,7 +93,7 @@ def divided(one: Value, two: Value) -> Result:
         corners.append(0.0)
     small = float(one.least) / most
     zero = one.may_be_zero or two.infinite or small == 0
-    kept = _kept(made.but(zero=zero, tiny=_tiny(small)), min(corners), max(corners))
+    kept = _kept(value.but(zero=zero, tiny=_tiny(small)), min(corners), max(corners))
     return Result(kept.value, kept.overflows, small == 0)
 
 
@@ -118,24 +118,24 @@ def absolute(value: Value) -> Value:
 
 
 def whole_corners(one: Value, two: Value, operation: Callable[[int, int], int]) -> tuple[int, int]:
-    """The ends of a sum, difference or product of whole numbers, exactly."""
+    """The exact ends of a sum, difference or product of whole numbers."""
     corners = [operation(int(a), int(b)) for a in (one.low, one.high) for b in (two.low, two.high)]
     return min(corners), max(corners)
 
 
 def whole_quotient(one: Value, two: Value) -> tuple[int, int]:
-    """The ends of a quotient of whole numbers, cut off or rounded down; the divisor is not zero."""
+    """The ends of a quotient of whole numbers, truncated or rounded down, for divisors other than zero."""
     divisors = {int(two.low), int(two.high), 1, -1} - {0}
-    inside = [each for each in divisors if two.low <= each <= two.high]
-    found = [int(a) // b for a in (one.low, one.high) for b in inside]
-    found += [-(int(a) // -b) for a in (one.low, one.high) for b in inside]
+    inside = [divisor for divisor in divisors if two.low <= divisor <= two.high]
+    quotients = [int(a) // b for a in (one.low, one.high) for b in inside]
+    quotients += [-(int(a) // -b) for a in (one.low, one.high) for b in inside]
     if one.low <= 0 <= one.high:
-        found.append(0)
-    return min(found), max(found)
+        quotients.append(0)
+    return min(quotients), max(quotients)
 
 
 def summed(value: Value, rows: int) -> tuple[int, int]:
-    """The ends of a sum of at most so many whole numbers."""
+    """The ends of a sum of at most `rows` whole numbers."""
     if value.empty:
         return 0, 0
     return min(0, int(value.low)) * rows, max(0, int(value.high)) * rows

@@ -18,15 +18,16 @@ from incrowd.errors import BackendError, CatalogError
 Columns = dict[str, Value]
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "with_", "distinct")
 PIECE = "__piece"
-"""What a query of a view calls the rows that it reads."""
+"""The name under which a view's query reads its rows."""
 _MOST_KEPT = 256
 
 
 class Prover:
-    """Proves of each statement over some tables that no row can make its engine raise.
+    """Proves for statements over some tables that no row can make the engine raise.
 
-    `tables` names the columns of each table with the engine's types; `private` are those whose rows must not
-    be told of. Statements over other tables alone are let pass: if they fail, they fail for everybody.
+    `tables` maps each table to its columns and their engine types. `private` names the tables whose rows must
+    stay secret; by default all. A statement that reads no private table passes without proof: if it fails, it
+    fails for everybody.
     """
 
     def __init__(
@@ -39,22 +40,24 @@ class Prover:
         self._tables = {
             self._engine.named(name): self._columns(types) for name, types in (tables or {}).items()
         }
-        self._private = {self._engine.named(each) for each in (tables or {} if private is None else private)}
+        self._private = {
+            self._engine.named(table) for table in (tables or {} if private is None else private)
+        }
         self._proven: dict[bytes, None] = {}
 
     def _columns(self, types: Mapping[str, str]) -> Columns:
         return {self._engine.named(column): self._engine.columns(kind) for column, kind in types.items()}
 
     def view(self, name: str, pieces: Iterable[tuple[exp.Query, Mapping[str, str]]]) -> None:
-        """A table whose rows are those of queries over `PIECE`, each with the types that it has there."""
-        found: Columns = {}
+        """Add a table that stacks queries over `PIECE`, each with the column types of its piece."""
+        columns: Columns = {}
         for query, types in pieces:
             for column, value in self._readable(name, query, {PIECE: self._columns(types)}).items():
-                both = hull(found[column], value) if column in found else value
+                both = hull(columns[column], value) if column in columns else value
                 if both is None:
                     raise CatalogError(f"tables.{name}: its files have different types of {column}.")
-                found[column] = both
-        self._tables[self._engine.named(name)] = found
+                columns[column] = both
+        self._tables[self._engine.named(name)] = columns
         self._proven.clear()
 
     def read(self, name: str, query: exp.Query) -> None:
@@ -71,9 +74,9 @@ class Prover:
 
     def prove(self, tree: exp.Query) -> None:
         """Raise `BackendError` unless the statement is total, or reads no private table."""
-        if not {_place(self._engine, each) for each in tree.find_all(exp.Table)} & self._private:
+        if not {_place(self._engine, table) for table in tree.find_all(exp.Table)} & self._private:
             return
-        # Not by hash(tree), as sqlglot compares trees: no two statements may share a proof by chance.
+        # Not hash(tree), by which sqlglot compares trees: no two statements may share a proof by chance.
         mark = digest_of(tree, self._engine.name)
         if mark in self._proven:
             return
@@ -85,13 +88,13 @@ class Prover:
     def _proof(self, tree: exp.Query, tables: Mapping[str, Columns], released: bool = False) -> Columns:
         try:
             return self._proven_columns(tree, tables, released)
-        except NotTotalError as found:
-            part = text_of(found.node, self._engine.name)
+        except NotTotalError as error:
+            part = text_of(error.node, self._engine.name)
             short = part if len(part) <= 60 else part[:57] + "..."
-            failure = f"{short} is not known to be safe on every row ({found.why}); ask without it."
+            failure = f"{short} is not known to be safe on every row ({error.why}); ask without it."
         except (SqlglotError, RecursionError, ArithmeticError):
             failure = "The statement is too involved to be checked; ask in smaller steps."
-        # Not inside the handler: an error keeps the one that was handled when it was raised.
+        # Raised outside the handlers, so that the new error does not carry the old one as its context.
         raise BackendError(failure)
 
     def _proven_columns(self, tree: exp.Query, tables: Mapping[str, Columns], released: bool) -> Columns:
@@ -115,7 +118,7 @@ class _Scope:
         self._keys = keys
 
     def columns(self, query: exp.Expr) -> Columns:
-        """The columns of a query, each expression of it proven."""
+        """The columns of a query, after a proof of each of its expressions."""
         scope = self._with(query)
         if isinstance(query, exp.Union):
             return scope._union(query)
@@ -132,12 +135,12 @@ class _Scope:
             return self
         parts_of(clause, "expressions")
         scope = self
-        for each in clause.expressions:
-            parts_of(each, "this", "alias", "materialized")
-            parts_of(each.args["alias"], "this")
-            found = scope.columns(each.this)
-            name = self._engine.named(each.alias)
-            scope = _Scope(self._engine, {**scope._tables, name: found}, self._keys)
+        for cte in clause.expressions:
+            parts_of(cte, "this", "alias", "materialized")
+            parts_of(cte.args["alias"], "this")
+            columns = scope.columns(cte.this)
+            name = self._engine.named(cte.alias)
+            scope = _Scope(self._engine, {**scope._tables, name: columns}, self._keys)
         return scope
 
     def _union(self, query: exp.Union) -> Columns:
@@ -145,13 +148,13 @@ class _Scope:
         sides = [self.columns(side) for side in (query.this, query.expression)]
         if len(sides[0]) != len(sides[1]):
             raise NotTotalError(query)
-        found: Columns = {}
+        columns: Columns = {}
         for (name, one), two in zip(sides[0].items(), sides[1].values(), strict=True):
             both = hull(one, two)
             if both is None:
                 raise NotTotalError(query, f"{name} is of different types")
-            found[name] = both
-        return found
+            columns[name] = both
+        return columns
 
     def _select(self, select: exp.Select) -> Columns:
         parts_of(select, *_CLAUSES)
@@ -179,30 +182,30 @@ class _Scope:
             if select.args.get(clause) is not None:
                 parts_of(select.args[clause], "this")
                 walk.truth(select.args[clause].this)
-        found: Columns = {}
-        for each in select.expressions:
-            name = self._engine.named(each.alias_or_name)
-            if name in found or not name:
-                raise NotTotalError(each, "its name is not known")
-            found[name] = walk.value(each.unalias())
+        columns: Columns = {}
+        for expression in select.expressions:
+            name = self._engine.named(expression.alias_or_name)
+            if name in columns or not name:
+                raise NotTotalError(expression, "its name is not known")
+            columns[name] = walk.value(expression.unalias())
         if group is not None:
             parts_of(group, "expressions")
-            for each in group.expressions:
-                walk.value(each)
+            for key in group.expressions:
+                walk.value(key)
         distinct = select.args.get("distinct")
         if distinct is not None:
             parts_of(distinct)
-        return found
+        return columns
 
     def _source(self, node: exp.Expr, sources: dict[str, Columns]) -> None:
         if isinstance(node, exp.Subquery):
-            found = self.columns(node)
+            columns = self.columns(node)
         elif isinstance(node, exp.Table):
             parts_of(node, "this", "alias", "db")
             known = self._tables.get(_place(self._engine, node))
             if known is None:
                 raise NotTotalError(node, "there is no such table")
-            found = known
+            columns = known
         else:
             raise NotTotalError(node)
         alias = node.args.get("alias")
@@ -211,4 +214,4 @@ class _Scope:
         name = self._engine.named(node.alias_or_name)
         if name in sources:
             raise NotTotalError(node, "its name is taken")
-        sources[name] = found
+        sources[name] = columns

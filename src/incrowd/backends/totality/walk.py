@@ -1,8 +1,8 @@
 """The walk over one expression: what its values can be, and a proof that computing them never raises.
 
-Only tests of CASE guard: engines reorder what AND and WHERE join, and compute aggregates before the CASE
-around them. So an expression is total on every row of its table whatever WHERE says, and optimizers may move
-it anywhere. What a rule does not know is refused.
+Only the tests of CASE count as guards. Engines reorder the operands of AND and the conditions of WHERE, and
+they compute aggregates before the CASE around them. So an expression must be total on every row of its table,
+whatever WHERE says, and optimizers may then move it anywhere. A construct without a rule is refused.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from incrowd.backends.totality.guards import facts
 from incrowd.backends.totality.values import Kind, Value, hull, meet
 
 Environment = dict[int, Value]
-"""What the tests of the CASEs around an expression say about its parts, by their keys."""
+"""The values of parts of an expression, by key, as narrowed by the tests of the CASEs around it."""
 
 
 Rule = Callable[["Walk", exp.Expr, Environment], Value]
-"""How a construct is proven, and what its values are."""
+"""Proves one construct total and returns its values."""
 
 
 class NotTotalError(Exception):
-    """An expression that may raise, or is not known."""
+    """Raised for an expression that may raise or that no rule knows."""
 
     def __init__(self, node: exp.Expr, why: str = "it is not known") -> None:
         super().__init__(why)
@@ -35,7 +35,7 @@ class NotTotalError(Exception):
 
 
 class Keys:
-    """A number for each expression, the same for expressions that are written alike, parentheses apart."""
+    """A number for each expression, the same for expressions that differ at most in parentheses."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Any, ...], int] = {}
@@ -49,14 +49,14 @@ class Keys:
         if isinstance(node, exp.Paren):
             number = self.of(node.this)
         else:
-            parts = tuple((name, self._part(each)) for name, each in node.args.items() if each)
+            parts = tuple((name, self._part(part)) for name, part in node.args.items() if part)
             number = self._numbers.setdefault((type(node), parts), len(self._numbers))
         self._known[id(node)] = (node, number)
         return number
 
     def _part(self, part: Any) -> Any:
         if isinstance(part, list):
-            return tuple(self._part(each) for each in part)
+            return tuple(self._part(item) for item in part)
         return ("node", self.of(part)) if isinstance(part, exp.Expr) else part
 
 
@@ -78,7 +78,7 @@ class Walk:
         self.query = query
         """The columns of a sub-query."""
         self.grouped = grouped
-        """Whether every group has a row."""
+        """True if every group has at least one row."""
         self._sources = sources
         self._nothing: Environment = {}
         self._kept = [self._nothing]
@@ -88,20 +88,20 @@ class Walk:
         """The values of an expression; raises `NotTotalError` if computing it may raise."""
         environment = self._nothing if known is None else known
         key = self.keys.of(node)
-        found = self._known.get((key, id(environment)))
-        if found is None:
-            found = self._value(node, environment)
+        value = self._known.get((key, id(environment)))
+        if value is None:
+            value = self._value(node, environment)
             if key in environment:
-                found = meet(found, environment[key])
-            self._known[key, id(environment)] = found
-        return found
+                value = meet(value, environment[key])
+            self._known[key, id(environment)] = value
+        return value
 
     def truth(self, node: exp.Expr, known: Environment | None = None) -> Value:
-        """The same for a condition."""
-        found = self.value(node, known)
-        if found.kind not in (Kind.BOOLEAN, Kind.NULL):
+        """The values of a condition; raises `NotTotalError` if it may raise or is no condition."""
+        value = self.value(node, known)
+        if value.kind not in (Kind.BOOLEAN, Kind.NULL):
             raise NotTotalError(node, "it is no condition")
-        return found
+        return value
 
     def _value(self, node: exp.Expr, known: Environment) -> Value:
         if isinstance(node, exp.Column):
@@ -115,49 +115,49 @@ class Walk:
         parts_of(node, "this", "table")
         name, table = self.engine.named(node.name), self.engine.named(node.table)
         places = [self._sources.get(table, {})] if table else list(self._sources.values())
-        found = [columns[name] for columns in places if name in columns]
-        if len(found) != 1:
+        matches = [columns[name] for columns in places if name in columns]
+        if len(matches) != 1:
             raise NotTotalError(node, "there is no such column")
-        return found[0]
+        return matches[0]
 
     def branches(self, node: exp.Case, known: Environment) -> list[tuple[exp.Expr | None, Environment]]:
-        """The results of a CASE, each with what is known where it is reached."""
+        """The results of a CASE, each with the facts that hold where it is computed."""
         parts_of(node, "ifs", "default")
-        found: list[tuple[exp.Expr | None, Environment]] = []
+        results: list[tuple[exp.Expr | None, Environment]] = []
         before = known
-        for each in node.args["ifs"]:
-            parts_of(each, "this", "true")
-            self.truth(each.this, before)
-            found.append((each.args["true"], self.guarded(each.this, True, before)))
-            before = self.guarded(each.this, False, before)
-        found.append((node.args.get("default"), before))
-        return found
+        for branch in node.args["ifs"]:
+            parts_of(branch, "this", "true")
+            self.truth(branch.this, before)
+            results.append((branch.args["true"], self.guarded(branch.this, True, before)))
+            before = self.guarded(branch.this, False, before)
+        results.append((node.args.get("default"), before))
+        return results
 
     def guarded(self, test: exp.Expr, holds: bool, known: Environment) -> Environment:
-        """What is known where a test is true, or where it is not."""
+        """The facts that hold where a test is true (`holds`), or where it is false or NULL."""
 
         def evaluate(node: exp.Expr) -> Value:
             return self.value(node, known)
 
-        made = dict(known)
+        learned = dict(known)
         drawn = [*facts(test, holds, evaluate), *(text_facts(self, test, known) if holds else ())]
         for node, fact in drawn:
-            self._learn(made, node, fact, known)
-        if made == known:
+            self._learn(learned, node, fact, known)
+        if learned == known:
             return known
-        self._kept.append(made)
-        return made
+        self._kept.append(learned)
+        return learned
 
-    def _learn(self, made: Environment, node: exp.Expr, fact: Value, known: Environment) -> None:
+    def _learn(self, learned: Environment, node: exp.Expr, fact: Value, known: Environment) -> None:
         while isinstance(node, exp.Paren):
             node = node.this
         key = self.keys.of(node)
-        made[key] = meet(made[key], fact) if key in made else fact
+        learned[key] = meet(learned[key], fact) if key in learned else fact
         if not fact.empty and (isinstance(node, exp.Length) or _counts_bytes(node)):
-            # A letter has at least one byte.
+            # A letter has at least one byte, so a bound on bytes also bounds letters.
             inner = node.this if isinstance(node, exp.Length) else node.expressions[0]
             whole = self.value(inner, known)
-            self._learn(made, inner, whole.but(high=min(whole.high, fact.high)), known)
+            self._learn(learned, inner, whole.but(high=min(whole.high, fact.high)), known)
         if isinstance(node, exp.Abs):
             held = self.value(node.this, known)
             low, high = (-fact.high, fact.high) if not fact.empty else (1, 0)
@@ -172,24 +172,24 @@ class Walk:
                 tiny=size,
                 zero=held.zero and fact.may_be_zero,
             )
-            self._learn(made, node.this, narrowed, known)
+            self._learn(learned, node.this, narrowed, known)
 
     def case(self, node: exp.Case, known: Environment) -> Value:
-        """The values of a CASE: those of its results, each where it is reached."""
+        """The values of a CASE: those of its results, each under the facts that hold where it is computed."""
         results = []
         for result, environment in self.branches(node, known):
             results.append(Value(Kind.NULL) if result is None else self.value(result, environment))
         return self.united(node, results)
 
     def united(self, node: exp.Expr, parts: list[Value]) -> Value:
-        """One type and range for several."""
-        found = parts[0]
-        for each in parts[1:]:
-            both = hull(found, each)
+        """One type and range that covers several values; raises `NotTotalError` if their types differ."""
+        common = parts[0]
+        for part in parts[1:]:
+            both = hull(common, part)
             if both is None:
                 raise NotTotalError(node, "its parts are of different types")
-            found = both
-        return found
+            common = both
+        return common
 
 
 def _counts_bytes(node: exp.Expr) -> bool:
@@ -197,7 +197,7 @@ def _counts_bytes(node: exp.Expr) -> bool:
 
 
 def parts_of(node: exp.Expr, *understood: str) -> None:
-    """Refuse a construct to which the parser attached anything else than what its rule reads."""
+    """Refuse a construct if the parser attached a part to it that its rule does not read."""
     for name, value in node.args.items():
         if value and name not in understood:
             raise NotTotalError(node, f"its {name} is not known")
