@@ -1,6 +1,7 @@
-"""Columns of Arrow in types that the engine reads without an error, and in memory that nobody else changes.
+"""Converts Arrow columns into types that the engine reads without an error, in memory that nobody else
+changes.
 
-What becomes of a column follows from its type, never from its values.
+The conversion of a column depends on its type, never on its values.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000}
 _MOST = 2**63 - 1
 _DECIMAL_DIGITS = 38
-"""The most that a decimal of 128 bits holds, which is the engine's widest."""
+"""The digits of a 128-bit decimal, the engine's widest type."""
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -29,16 +30,16 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a type that the engine knows: no runs, no views, no numbers of rare widths.
+    """The column in a type that the engine knows: no run-end encoding, no views, no numbers of rare widths.
 
-    Decimals that the engine cannot hold are text, which loses nothing.
+    Decimals that the engine cannot hold become text, which loses nothing.
     """
     kind = column.type
     if pa.types.is_run_end_encoded(kind):
-        values = [_unrolled(each) for each in column.chunks]
+        values = [_unrolled(runs) for runs in column.chunks]
         return pa.chunked_array(values or [_plain_values(pa.array([], kind.value_type))])
     if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
-        values = [_plain_values(each.dictionary).take(each.indices) for each in column.chunks]
+        values = [_plain_values(chunk.dictionary).take(chunk.indices) for chunk in column.chunks]
         return pa.chunked_array(values or [_plain_values(pa.array([], kind.value_type))])
     if pa.types.is_string_view(kind):
         return column.cast(pa.large_string())
@@ -51,7 +52,7 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _unrolled(runs: pa.RunEndEncodedArray) -> pa.Array:
-    """Each run as often as it is long. Arrow's own decoder does not know all types of values."""
+    """The values of run-end encoded rows. Arrow's own decoder does not know all types of values."""
     values = _plain_values(runs.values)
     numbers = pa.array(np.arange(len(values)))
     numbered = pa.RunEndEncodedArray.from_arrays(runs.run_ends, numbers).slice(runs.offset, len(runs))
@@ -59,9 +60,9 @@ def _unrolled(runs: pa.RunEndEncodedArray) -> pa.Array:
 
 
 def _plain_values(values: pa.Array) -> pa.Array:
-    """What encoded rows point to. Text may grow beyond 32 bits when it is repeated."""
-    found = plain(pa.chunked_array([values])).combine_chunks()
-    return found.cast(pa.large_string()) if pa.types.is_string(found.type) else found
+    """The values that encoded rows point to. Repeated text may need offsets of more than 32 bits."""
+    decoded = plain(pa.chunked_array([values])).combine_chunks()
+    return decoded.cast(pa.large_string()) if pa.types.is_string(decoded.type) else decoded
 
 
 def _is_encoded(kind: pa.DataType) -> bool:
@@ -77,16 +78,16 @@ def _is_uuid(kind: pa.DataType) -> bool:
 
 
 def readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column in a type at whose values the engine does not raise."""
+    """The column in a type on whose values the engine does not raise."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         if not _is_text(kind.value_type):
-            values = [each.dictionary_decode() for each in column.chunks]
+            values = [chunk.dictionary_decode() for chunk in column.chunks]
             return readable(pa.chunked_array(values, kind.value_type))
-        # Arrow cannot yet look up views of text.
+        # Arrow cannot yet look up string views.
         texts = [
-            pa.DictionaryArray.from_arrays(each.indices, each.dictionary.cast(pa.large_string()))
-            for each in column.chunks
+            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+            for chunk in column.chunks
         ]
         return pa.chunked_array(texts, pa.dictionary(kind.index_type, pa.large_string()))
     if pa.types.is_timestamp(kind) and kind.unit in _MICROSECONDS:
@@ -114,16 +115,16 @@ def in_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def copied(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The same values in memory of their own.
+    """The same values in our own memory.
 
-    Arrow and polars take over NumPy's memory without a copy, pandas writes into what it has handed out, and
-    no flag tells: `is_mutable` is false for a pandas column and true for what Arrow itself allocates.
+    Arrow and polars use NumPy's memory without a copy, and pandas writes into memory that it has handed out.
+    No flag tells: `is_mutable` is false for a pandas column and true for memory that Arrow itself allocates.
     """
-    return pa.chunked_array([_copy(each) for each in column.chunks], column.type)
+    return pa.chunked_array([_copy(chunk) for chunk in column.chunks], column.type)
 
 
 def _copy(values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         return pa.DictionaryArray.from_arrays(_copy(values.indices), _copy(values.dictionary))
-    # Nothing is appended, so that Arrow has something to concatenate, which copies.
+    # Arrow copies when it concatenates two arrays, so append an empty one.
     return pa.concat_arrays([values, values.slice(0, 0)])

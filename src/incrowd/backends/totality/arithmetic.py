@@ -41,18 +41,18 @@ _LARGEST_EXP = 700.0
 
 
 _LARGEST_DECIMAL = 10**131000
-"""Decimals end at 131,072 digits: the largest ones cannot be rounded up."""
+"""Decimals have at most 131,072 digits, so the largest ones cannot be rounded up."""
 
 
 def literal(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A constant as it is written. Decimals differ between engines, and are not known."""
+    """A constant as it is written. Decimals differ between engines and are refused."""
     parts_of(node, "this", "is_string")
     if node.is_string:
         return text(len(node.name)).but(null=False)
     if not (node.name.isascii() and node.name.isdigit()):
         raise NotTotalError(node, "decimals without a cast are not known")
     value = int(node.name)
-    bits = next((each for each in (32, 64, 128) if value <= ends(each)[1]), 0)
+    bits = next((width for width in (32, 64, 128) if value <= ends(width)[1]), 0)
     if bits in (32, 64) or (bits == 128 and walk.engine.sum_bits == 128):
         return constant(Kind.INTEGER, value, bits)
     if walk.engine.name == "postgres":
@@ -62,14 +62,14 @@ def literal(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 def number(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """An operand that must be a number."""
-    found = walk.value(node, known)
-    if found.kind not in NUMBERS:
+    value = walk.value(node, known)
+    if value.kind not in NUMBERS:
         raise NotTotalError(node, "it is no number")
-    return found
+    return value
 
 
 def fitting(node: exp.Expr, low: int, high: int, bits: int, null: bool = True) -> Value:
-    """A whole number whose type holds all of its values."""
+    """A whole number of `bits` bits; refused unless all of its values fit."""
     least, most = ends(bits)
     if low < least or high > most:
         raise NotTotalError(node, f"it may leave {bits} bits")
@@ -77,7 +77,7 @@ def fitting(node: exp.Expr, low: int, high: int, bits: int, null: bool = True) -
 
 
 def checked(walk: Walk, node: exp.Expr, result: Result) -> Value:
-    """A float, on an engine that may check it."""
+    """A float; refused if the engine checks floats and could raise on it."""
     if walk.engine.checks_floats:
         if result.by_zero:
             raise NotTotalError(node, "it may divide by zero")
@@ -110,11 +110,11 @@ _REAL: dict[type[exp.Expr], Callable[[Value, Value], Result]] = {
 
 
 def arithmetic(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """x + y, x - y and x * y; where one side is a CASE, branch by branch if need be."""
+    """x + y, x - y and x * y. If one side is a CASE, try branch by branch when the whole is not proven."""
     parts_of(node, "this", "expression")
     if isinstance(node, exp.Sub) and walk.engine.name == "postgres":
-        sides = [walk.value(each, known) for each in (node.this, node.expression)]
-        if all(each.kind is Kind.DATE and calendar_only(each) for each in sides):
+        sides = [walk.value(side, known) for side in (node.this, node.expression)]
+        if all(side.kind is Kind.DATE and calendar_only(side) for side in sides):
             return integer(32, -4_000_000, 4_000_000)
     try:
         return _arithmetic(walk, node, known)
@@ -155,7 +155,7 @@ def _of_quotient(walk: Walk, node: exp.Expr, known: Environment, low: int, high:
 
 
 def _is_fraction(walk: Walk, node: exp.Expr) -> bool:
-    """Whether it is x - FLOOR(x) or CEIL(x) - x, which lie between 0 and 1."""
+    """True for x - FLOOR(x) and CEIL(x) - x, which lie between 0 and 1."""
     one, two = node.this.unnest(), node.expression.unnest()
     if isinstance(two, exp.Floor):
         return walk.keys.of(two.this) == walk.keys.of(one)
@@ -163,16 +163,16 @@ def _is_fraction(walk: Walk, node: exp.Expr) -> bool:
 
 
 def _by_branches(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """op(x, CASE ...) is CASE with op(x, ...) in each branch, where its test holds for x too."""
+    """op(x, CASE ...) equals a CASE with op(x, ...) in each branch, where its test holds for x too."""
     for place, other in (("expression", "this"), ("this", "expression")):
         inner = node.args[place].unnest()
         if isinstance(inner, exp.Case):
-            found = [no_value(walk.value(inner, known))]
+            results = [no_value(walk.value(inner, known))]
             for result, environment in walk.branches(inner, known):
                 if result is not None:
                     branch = type(node)(**{place: result.copy(), other: node.args[other].copy()})
-                    found.append(_arithmetic(walk, branch, environment))
-            return walk.united(node, found)
+                    results.append(_arithmetic(walk, branch, environment))
+            return walk.united(node, results)
     return _arithmetic(walk, node, known)
 
 
@@ -220,7 +220,7 @@ def rounding(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this")
     value = walk.value(node.this, known)
     if value.form == "decimal" and isinstance(node, exp.Round) and walk.engine.name == "spark":
-        # NULL where it has one digit too many.
+        # Spark returns NULL if the result has one digit too many.
         return value
     if value.kind is Kind.NUMERIC and isinstance(node, exp.Floor | exp.Round):
         if value.most > _LARGEST_DECIMAL:
@@ -235,13 +235,13 @@ def rounding(walk: Walk, node: exp.Expr, known: Environment) -> Value:
         if value.empty:
             return value
         return value.but(low=low(float(value.low)), high=high(float(value.high)), tiny=1.0, zero=True)
-    made = mapped(value, _ROUNDED[type(node)], 1.0)
+    rounded = mapped(value, _ROUNDED[type(node)], 1.0)
     if isinstance(node, exp.Floor) and walk.engine.name == "spark":
-        # It is a whole number there, and the end of 64 bits beyond them.
-        if not made.within(-(2.0**63), math.nextafter(2.0**63, 0)):
+        # Spark's FLOOR returns a 64-bit integer, and the nearest end for floats beyond 64 bits.
+        if not rounded.within(-(2.0**63), math.nextafter(2.0**63, 0)):
             raise NotTotalError(node, "it may leave 64 bits")
-        return no_value(integer(64)) if made.empty else integer(64, int(made.low), int(made.high))
-    return made
+        return no_value(integer(64)) if rounded.empty else integer(64, int(rounded.low), int(rounded.high))
+    return rounded
 
 
 def magnitude(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -254,7 +254,7 @@ def magnitude(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def root(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """SQRT of what is not below zero."""
+    """SQRT of a number that is not below zero."""
     value = _float_argument(walk, node, known)
     if value.below or (not value.empty and value.low < 0):
         raise NotTotalError(node, "it may be the root of a negative number")
@@ -265,11 +265,11 @@ def root(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def logarithm(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """LN of what is above zero."""
+    """LN of a number above zero."""
     value = _float_argument(walk, node, known)
     if value.below or (not value.empty and (value.low < 0 or value.may_be_zero)):
         raise NotTotalError(node, "it may be the logarithm of zero, or of a negative number")
-    # Next to 1, logarithms are about 2^-53.
+    # Next to 1, logarithms other than zero are about 2^-53.
     return double(-746.0, 711.0, 2.0**-60).but(above=value.above, nan=value.nan)
 
 
@@ -280,7 +280,7 @@ def exponential(walk: Walk, node: exp.Expr, known: Environment) -> Value:
         raise NotTotalError(node, "it may overflow")
     if value.empty:
         return value
-    # Libraries differ in the last bits.
+    # Engines' libraries differ in the last bits.
     low, high = math.exp(value.low) * (1 - 1e-9), math.exp(value.high) * (1 + 1e-9)
     return double(low, high, low)
 

@@ -1,8 +1,8 @@
-"""What is known of the values that an expression can take, whatever the rows hold: a type and a range.
+"""The values that an expression can take, whatever the rows hold: a type and a range.
 
-A `Value` describes every value other than NULL that the engine can compute, and possibly more. Ends are
-exact: whole numbers, fractions or floats, and days or microseconds since 1970 for dates and timestamps. For
-text, `high` is the largest number of letters.
+A `Value` covers every value other than NULL that the engine can compute, and possibly more. Ends are exact:
+whole numbers, fractions or floats, and days or microseconds since 1970 for dates and timestamps. For text,
+`high` is the largest number of letters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 Number = Any
 """An `int`, `float` or `Fraction`: they compare exactly with each other."""
 MOST_ROWS = 2**41
-"""No table, and no join of tables, has more rows than this; it would take decades to read them."""
+"""No table, and no join of tables, has more rows than this: it would take decades to read them."""
 LARGEST = math.nextafter(math.inf, 0.0)
 SMALLEST = 5e-324
 LONGEST = 2**32
@@ -24,7 +24,7 @@ LONGEST = 2**32
 
 
 class Kind(Enum):
-    """Types that expressions are computed in; OTHER is a type that tables have and expressions do not."""
+    """The types of expressions. OTHER stands for types that only columns of tables have."""
 
     BOOLEAN = auto()
     INTEGER = auto()
@@ -47,7 +47,7 @@ LAST_DAY = (dt.date(9999, 12, 31) - _EPOCH).days
 
 @dataclass(frozen=True)
 class Value:
-    """The values of an expression. `low` > `high` if none of them is finite, or all are NULL."""
+    """The values of an expression. `low` > `high` if none of them is finite or all are NULL."""
 
     kind: Kind
     low: Number = 0
@@ -55,9 +55,9 @@ class Value:
     bits: int = 0
     """The width of an INTEGER."""
     below: bool = False
-    """Whether it may be infinite, downwards."""
+    """True if -infinity may be among the values."""
     above: bool = False
-    """Whether it may be infinite, upwards."""
+    """True if +infinity may be among the values."""
     nan: bool = False
     zero: bool = True
     """False if zero is excluded although it is between the ends."""
@@ -65,7 +65,7 @@ class Value:
     """No value other than zero is closer to zero than this."""
     null: bool = True
     form: str = ""
-    """For TEXT, the grammar that every value matches, if one is known; for OTHER, the engine's type."""
+    """For TEXT, the grammar that every value matches, if one is known. For OTHER, the engine's type."""
 
     def but(self, **changes: Any) -> Value:
         """A copy with some facts changed."""
@@ -109,7 +109,7 @@ def boolean() -> Value:
 
 
 def integer(bits: int, low: Number | None = None, high: Number | None = None, null: bool = True) -> Value:
-    """A whole number of so many bits."""
+    """A whole number of `bits` bits, between two ends."""
     least, most = ends(bits)
     return Value(Kind.INTEGER, least if low is None else low, most if high is None else high, bits, null=null)
 
@@ -144,7 +144,7 @@ def any_numeric() -> Value:
 
 
 def text(high: Number = LONGEST, form: str = "") -> Value:
-    """A text of at most so many letters."""
+    """A text of at most `high` letters."""
     return Value(Kind.TEXT, 0, high, form=form)
 
 
@@ -155,7 +155,7 @@ def time(kind: Kind) -> Value:
 
 
 def constant(kind: Kind, value: Number, bits: int = 0) -> Value:
-    """One known number, day or moment."""
+    """One known number, day or timestamp."""
     if isinstance(value, float) and not math.isfinite(value):
         nothing = Value(kind, 1, 0, bits, null=False)
         return nothing.but(nan=value != value, above=value > 0, below=value < 0)
@@ -189,7 +189,7 @@ def as_double(value: Value) -> Value:
 
 
 def hull(one: Value, two: Value) -> Value | None:
-    """What holds of both; None if an engine has no common type for them, or one that is not known here."""
+    """The values of either; None if engines have no common type for both, or one that is not known here."""
     if one.kind is Kind.NULL or two.kind is Kind.NULL:
         return (two if one.kind is Kind.NULL else one).but(null=True)
     if one.kind is not two.kind:
@@ -198,27 +198,27 @@ def hull(one: Value, two: Value) -> Value | None:
         if Kind.DOUBLE in (one.kind, two.kind):
             one, two = as_double(one), as_double(two)
         else:
-            one, two = (each.but(kind=Kind.NUMERIC, bits=0) for each in (one, two))
+            one, two = (value.but(kind=Kind.NUMERIC, bits=0) for value in (one, two))
     if one.kind is Kind.OTHER and one.form != two.form:
         return None
-    filled = [each for each in (one, two) if not each.empty] or [one]
+    filled = [value for value in (one, two) if not value.empty] or [one]
     return Value(
         one.kind,
-        min(each.low for each in filled),
-        max(each.high for each in filled),
+        min(value.low for value in filled),
+        max(value.high for value in filled),
         max(one.bits, two.bits),
         one.below or two.below,
         one.above or two.above,
         one.nan or two.nan,
-        any(each.zero for each in filled),
-        min(each.least if each.least != math.inf else LARGEST for each in filled),
+        any(value.zero for value in filled),
+        min(value.least if value.least != math.inf else LARGEST for value in filled),
         one.null or two.null,
         one.form if one.form == two.form else "",
     )
 
 
 def meet(one: Value, two: Value) -> Value:
-    """What holds if both hold; both are of one type."""
+    """The values that are in both ranges; both are of one type."""
     return one.but(
         low=max(one.low, two.low),
         high=min(one.high, two.high),
