@@ -1,7 +1,6 @@
-"""Puts one statement together: common table expressions whose columns are made once, and stacked parts over
-them.
+"""Builds one statement: common table expressions that compute each column once, and stacked parts over them.
 
-Names of its own start with two underscores, which no name in a bounded plan does.
+Names that are introduced here start with two underscores; no name in a bounded plan does.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from incrowd.query import Leaf
 from incrowd.query.typed import SQL_TYPES
 
 ROWS, TOTALS, PAIRS, SHARES = "__rows", "__totals", "__pairs", "__shares"
-"""The common table expressions of a statement, each a relation that parts can be taken from."""
+"""The names of a statement's common table expressions, from which parts select."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One stacked part of a statement: what its number columns mean."""
+    """The meaning of the number columns in one stacked part of a statement."""
 
     kind: str
     """`sums`, `pairs`, `histogram`, `totals` or `census`."""
@@ -39,8 +38,9 @@ class Statement:
 
 @dataclass(frozen=True)
 class Stacked:
-    """A part with its numbers over relations that are joined on the unit, by the keys (and a cell) or all
-    together.
+    """A part with its numbers, aggregated over relations that are joined on the unit.
+
+    They are grouped by the keys (`by_keys`) and by a cell (`cell`), or not at all.
     """
 
     part: Part
@@ -51,7 +51,7 @@ class Stacked:
 
 
 class Columns:
-    """The columns that a relation computes, each expression once and under a name of its own."""
+    """The columns that a relation computes. Each expression is computed once, under its own name."""
 
     def __init__(self, prefix: str) -> None:
         self._prefix = prefix
@@ -59,7 +59,7 @@ class Columns:
         self._nodes: dict[str, exp.Expr] = {}
 
     def name(self, node: exp.Expr) -> str:
-        """The name of an expression."""
+        """The name of an expression, which becomes a column if it is new."""
         name = self._names.get(node)
         if name is None:
             name = f"{self._prefix}{len(self._names)}"
@@ -74,7 +74,7 @@ class Columns:
         return bool(self._nodes)
 
     def picked(self) -> list[exp.Expr]:
-        """What SELECT lists."""
+        """The columns as SELECT lists them."""
         return [named(node, name) for name, node in self._nodes.items()]
 
 
@@ -89,33 +89,35 @@ class Builder:
         self.stacked: list[Stacked] = []
 
     def stack(self, part: Stacked) -> None:
-        """One more part."""
+        """Add a part."""
         self.stacked.append(part)
 
     def _relations(self) -> list[exp.CTE]:
         units = self.leaf.units
-        made = [_relation(ROWS, self._read_rows(), self._kept())]
+        relations = [_relation(ROWS, self._read_rows(), self._kept())]
         if self.totals:
-            made.append(_relation(TOTALS, _grouped(self.totals, ROWS, units)))
+            relations.append(_relation(TOTALS, _grouped(self.totals, ROWS, units)))
         if self.pairs or self.shares:
-            made.append(_relation(PAIRS, _grouped(self.pairs, ROWS, [*units, *self.keys]), True))
+            relations.append(_relation(PAIRS, _grouped(self.pairs, ROWS, [*units, *self.keys]), True))
         if self.shares:
-            made.append(_relation(SHARES, _grouped(self.shares, PAIRS, units)))
-        return made
+            relations.append(_relation(SHARES, _grouped(self.shares, PAIRS, units)))
+        return relations
 
     def _read_rows(self) -> exp.Select:
         rows = self.leaf.rows
-        picked = [*(each.copy() for each in rows.expressions), *self.rows.picked()]
+        picked = [*(expression.copy() for expression in rows.expressions), *self.rows.picked()]
         select = exp.Select(expressions=picked or [named(number(1), "one")], from_=rows.args["from_"].copy())
         if rows.args.get("joins"):
-            select.set("joins", [each.copy() for each in rows.args["joins"]])
+            select.set("joins", [join.copy() for join in rows.args["joins"]])
         if rows.args.get("where"):
             select.set("where", rows.args["where"].copy())
         return select
 
     def _kept(self) -> bool | None:
-        """Whether rows are materialized. Those with ROW_NUMBER must be, or they may change between reads; a
-        plain scan must not, as reading it twice is cheaper than keeping it; None leaves it to the engine.
+        """True (MATERIALIZED) if rows carry ROW_NUMBER, which must not change between reads.
+
+        False (NOT MATERIALIZED) for a plain scan, which is cheaper to read twice than to keep. None leaves
+        the choice to the engine.
         """
         if self.leaf.materialize:
             return True
@@ -125,13 +127,13 @@ class Builder:
 
     def build(self) -> Statement:
         """The whole statement."""
-        width = max(len(each.numbers) for each in self.stacked)
-        first, *others = (self._part(place, each, width) for place, each in enumerate(self.stacked))
+        width = max(len(stacked.numbers) for stacked in self.stacked)
+        first, *others = (self._part(place, stacked, width) for place, stacked in enumerate(self.stacked))
         tree: exp.Query = first
         for part in others:
             tree = exp.Union(this=tree, expression=part, distinct=False)
         tree.set("with_", exp.With(expressions=self._relations()))
-        return Statement(tree, tuple(each.part for each in self.stacked), len(self.keys))
+        return Statement(tree, tuple(stacked.part for stacked in self.stacked), len(self.keys))
 
     def _part(self, place: int, stacked: Stacked, width: int) -> exp.Select:
         keys: list[exp.Expr] = [
@@ -144,7 +146,7 @@ class Builder:
             named(number(place), "part"),
             *keys,
             named(cell, "cell"),
-            *(named(each, f"n{index}") for index, each in enumerate(numbers)),
+            *(named(value, f"n{index}") for index, value in enumerate(numbers)),
         ]
         select = self._joined(stacked.relations, picked)
         by = [column(key) for key in self.keys] if stacked.by_keys else []
@@ -170,10 +172,10 @@ def _named_table(name: str) -> exp.Table:
 
 
 def _relation(name: str, query: exp.Select, materialized: bool | None = None) -> exp.CTE:
-    made = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
+    cte = exp.CTE(this=query, alias=exp.TableAlias(this=exp.to_identifier(name)))
     if materialized is not None:
-        made.set("materialized", materialized)
-    return made
+        cte.set("materialized", materialized)
+    return cte
 
 
 def _grouped(columns: Columns, source: str, by: Iterable[str]) -> exp.Select:

@@ -1,9 +1,10 @@
-"""Private columnar copies of files that are slow, or not safe, to read again for every question.
+"""Private columnar copies of files that are slow or unsafe to read again for every question.
 
-A copy lies in a folder that only its owner may enter, beside the ledger, or in a temporary one where the
-catalog has no file. It is found by the source's path, size and time of change and by the recipe (the SQL that
-reads it), so a changed file or declaration gets a new copy, and what no table needs any more is removed. A
-checksum notices a copy that was damaged; whoever can write to the folder can also write a checksum.
+Copies lie in a folder beside the ledger that only its owner may enter, or in a temporary folder if the
+catalog has no file. A copy's name depends on the source's path, size and time of change and on the recipe
+(the SQL that reads it), so a changed file or declaration gets a new copy. Copies that no table needs any more
+are removed. A checksum detects damage, but not tampering: whoever can write to the folder can also write a
+checksum.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _FORMAT = "1"
-"""Raised when copies made by an older version must not be used any more."""
+"""Increase this number when copies of an older version must not be used any more."""
 _SUFFIX = ".copy"
 _HALF_WRITTEN = ".new"
 _OURS = (_SUFFIX, ".sum", ".seen", _HALF_WRITTEN)
 _ABANDONED = 86_400.0
-"""Seconds after which a copy that is not finished is nobody's any more."""
+"""Seconds after which an unfinished copy counts as abandoned."""
 
 
 def identity(path: str | Path) -> str:
-    """What changes when a file's content may have changed, or that of the log that DuckDB keeps beside it."""
+    """A text that changes when a file, or DuckDB's log beside it, may have changed."""
     seen = Path(path).stat()
     log = Path(f"{path}.wal")
     later = f" {log.stat().st_size} {log.stat().st_mtime_ns}" if log.exists() else ""
@@ -50,7 +51,7 @@ class Copies:
 
     @property
     def folder(self) -> Path:
-        """Where the copies are; made when it is first needed."""
+        """The folder of the copies, created when it is first needed."""
         if self._folder is not None and not self._folder.is_dir():
             self._folder = None
         if self._folder is None and self._wished is not None:
@@ -61,26 +62,26 @@ class Copies:
         return self._folder
 
     def copy(self, source: str, recipe: str, write: Callable[[Path], None]) -> Path:
-        """The copy of a file, made by `write` if there is none that is whole."""
+        """The copy of a file. `write` creates it unless an undamaged one exists."""
         place = self._place(source, recipe, _SUFFIX)
         if self.whole(place):
             return place
         sums = place.with_suffix(".sum")
         if not (place.is_file() and sums.is_file() and sums.read_text("ascii") == _checksum(place)):
             self._forget(source, recipe)
-            made = self.folder / f"{secrets.token_hex(8)}{_HALF_WRITTEN}"
+            new = self.folder / f"{secrets.token_hex(8)}{_HALF_WRITTEN}"
             try:
-                made.touch(0o600)
-                write(made)
-                _written(sums, _checksum(made))
-                made.replace(place)
+                new.touch(0o600)
+                write(new)
+                _written(sums, _checksum(new))
+                new.replace(place)
             finally:
-                made.unlink(missing_ok=True)
+                new.unlink(missing_ok=True)
         self._checked[place] = identity(place)
         return place
 
     def whole(self, place: Path) -> bool:
-        """Whether a copy is as it was when its checksum was taken."""
+        """True if a copy has not changed since its checksum was verified."""
         try:
             return self._checked.get(place) == identity(place)
         except OSError:
@@ -88,27 +89,27 @@ class Copies:
 
     @contextmanager
     def user(self, name: str) -> Iterator[None]:
-        """What is asked for meanwhile is all that a table needs."""
+        """Record the copies that a table needs: those that are asked for inside this context."""
         self._user = name
         self._used[name] = set()
         yield
 
     def used_by(self, name: str) -> list[Path]:
         """The copies that a table needs."""
-        return [each for each in self._used[name] if each.suffix == _SUFFIX]
+        return [place for place in self._used[name] if place.suffix == _SUFFIX]
 
     def sweep(self) -> None:
-        """Remove what no table needs any more: rows that were deleted, or are declared no longer."""
+        """Remove the copies that no table needs any more: they may hold rows that were deleted since."""
         if self._folder is None and (self._wished is None or not self._wished.is_dir()):
             return
-        needed = {each.stem for places in self._used.values() for each in places}
+        needed = {place.stem for places in self._used.values() for place in places}
         for file in self.folder.iterdir():
             kept = file.stem in needed or file.suffix not in _OURS
             if not (kept or (file.suffix == _HALF_WRITTEN and not _abandoned(file))):
                 _remove(file)
 
     def seen(self, source: str, recipe: str) -> bool:
-        """Whether a file was noted with this recipe, and has not changed since."""
+        """True if a file was noted with this recipe and has not changed since."""
         return self._place(source, recipe, ".seen").exists()
 
     def note(self, source: str, recipe: str) -> None:
@@ -119,14 +120,14 @@ class Copies:
     def remembered(self, table: str, recipe: str) -> frozenset[str]:
         """The digests of a table's files that were read with this recipe.
 
-        For files that an engine reaches and this process may not: one list for a table, since there may be
-        many of them.
+        For files that an engine reaches and this process may not reach. A table has one list, since it may
+        have many files.
         """
         place = self._list(table, recipe)
         return frozenset(place.read_text("ascii").split()) if place.exists() else frozenset()
 
     def remember(self, table: str, recipe: str, digests: Iterable[str]) -> None:
-        """Remember the digests of a table's files instead of those before."""
+        """Replace the remembered digests of a table's files."""
         _written(self._list(table, recipe), "\n".join(sorted(digests)))
 
     def _list(self, table: str, recipe: str) -> Path:
@@ -135,9 +136,9 @@ class Copies:
         return place
 
     def _place(self, source: str, recipe: str, suffix: str) -> Path:
-        found = Path(source).resolve()
-        # A file's time can be set back, that of its status cannot.
-        now = digest(f"{identity(found)} {found.stat().st_ctime_ns}")
+        file = Path(source).resolve()
+        # A file's modification time can be set back; the change time of its status cannot.
+        now = digest(f"{identity(file)} {file.stat().st_ctime_ns}")
         place = self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
         self._used[self._user].add(place)
         return place
@@ -146,7 +147,7 @@ class Copies:
         return f"{digest(str(Path(source).resolve()))}-{digest(_FORMAT + recipe)}"
 
     def _forget(self, source: str, recipe: str) -> None:
-        """Remove what was kept of earlier contents: nothing of a row that was deleted stays behind."""
+        """Remove copies of earlier contents, so that no deleted row stays behind."""
         for old in self.folder.glob(f"{self._stem(source, recipe)}-*"):
             _remove(old)
 
@@ -157,7 +158,7 @@ class Copies:
 
 
 def _private(folder: Path) -> Path | None:
-    """A folder that nobody else may enter; None where there can be none at this place."""
+    """Create a folder that nobody else may enter; None if this is not possible here."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
@@ -169,11 +170,11 @@ def _private(folder: Path) -> Path | None:
 
 
 def _written(file: Path, content: str) -> None:
-    """A small file, whole or not at all."""
-    made = file.with_name(f"{secrets.token_hex(8)}{_HALF_WRITTEN}")
-    made.touch(0o600)
-    made.write_text(content, "ascii")
-    made.replace(file)
+    """Write a small file completely or not at all."""
+    new = file.with_name(f"{secrets.token_hex(8)}{_HALF_WRITTEN}")
+    new.touch(0o600)
+    new.write_text(content, "ascii")
+    new.replace(file)
 
 
 def _remove(file: Path) -> None:
@@ -191,7 +192,7 @@ def _abandoned(file: Path) -> bool:
 
 
 def digest(text: str) -> str:
-    """A short name for a text, which does not tell it."""
+    """A short name for a text that does not reveal the text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:24]
 
 

@@ -1,8 +1,7 @@
-"""Tables of a database as the catalog declares them: each column cast to its declared type, where a value
-that does not fit is NULL and never an error.
+"""The SELECT that reads a table as the catalog declares it: each column is cast to its declared type.
 
-Databases whose tables we only read get no views: the query made here stands wherever a statement names the
-table.
+A value that does not fit becomes NULL, never an error. On read-only databases we create no views: this SELECT
+replaces the table in each statement.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from incrowd.query.casts import cast
 from incrowd.query.typed import SQL_TYPES, Kind, Typed, fold
 
 Read = Callable[[exp.Column, str, str, bool], tuple[exp.Expr, Kind]]
-"""How an engine reads a column of one of its types for a declared type: SQL of the engine, and its kind. Not
-asked about integers and floats, which are the same everywhere. The last argument says whether the column
-identifies units: then no two values may be read as one, and what cannot be told apart is NULL.
+"""Reads a column of one of the engine's types for a declared type: returns the engine's SQL and its kind. Not
+called for integers and floats, which are the same everywhere. The last argument says whether the column
+identifies units: then no two values may be read as one, and values that cannot be told apart become NULL.
 """
 TIMEOUT = 600
 """Seconds that a statement may take unless the source says otherwise."""
 _SOURCE = "__source"
 _WIDE = frozenset({"ubigint", "hugeint", "uhugeint", "bignum", "uint64"})
-"""Integers that 64 bits with a sign do not hold."""
+"""Integer types that do not fit into signed 64 bits."""
 _EXACT: Mapping[str, frozenset[str]] = {
     "integer": frozenset({"integer", "text"}),
     "decimal": frozenset({"integer", "text"}),
@@ -36,45 +35,45 @@ _EXACT: Mapping[str, frozenset[str]] = {
     "date": frozenset({"date", "timestamp", "text"}),
     "timestamp": frozenset({"timestamp", "text"}),
 }
-"""For each kind of storage, the declared types as which two values are never read as one."""
+"""For each stored type, the declared types under which different values stay different."""
 
 
 def projection(
     catalog: Catalog,
     table: str,
     origin: exp.Expr,
-    found: Mapping[str, str],
+    types: Mapping[str, str],
     read: Read,
     dialect: Dialect,
     elsewhere: Collection[str] = (),
 ) -> exp.Select:
     """The query that reads a table: declared columns under their folded names, in their declared types.
 
-    Columns that a public table leaves undeclared are public too, and there in the types that they have. A
-    column that is not found is NULL if it is among `elsewhere`, the names of columns that other files of the
-    table have.
+    `types` are the engine's types of the source's columns. Undeclared columns of a public table are public
+    too and keep their types. A declared column that is missing here is NULL if its name is in `elsewhere`,
+    the columns of the table's other files.
     """
     declared = catalog.tables[table]
     picked: dict[str, exp.Expr] = {}
-    here = {fold(each) for each in found}
+    here = {fold(column) for column in types}
     for column, facts in declared.columns.items():
         if fold(column) not in here and fold(column) in elsewhere:
             picked[fold(column)] = rewritten(exp.cast(exp.null(), SQL_TYPES[_kind(facts.type)]), dialect)
             continue
         where = f"tables.{table}.columns.{column}"
-        there = source_column(column, found, where)
+        there = source_column(column, types, where)
         identifies = declared.unit is not None and column in declared.unit.columns
         if identifies:
-            refuse_merging(found[there], facts.type, where)
+            refuse_merging(types[there], facts.type, where)
         try:
-            picked[fold(column)] = _picked(there, found[there], facts.type, read, dialect, identifies)
+            picked[fold(column)] = _picked(there, types[there], facts.type, read, dialect, identifies)
         except QueryError:
             raise CatalogError(
-                f"{where}: a column of type {found[there]} cannot be read as {facts.type}; "
+                f"{where}: a column of type {types[there]} cannot be read as {facts.type}; "
                 "declare it otherwise."
             ) from None
     if not declared.private:
-        for there, engine_type in found.items():
+        for there, engine_type in types.items():
             kind = column_type(engine_type)
             if kind is not None and fold(there) not in picked:
                 picked[fold(there)] = _picked(there, engine_type, kind, read, dialect)
@@ -84,13 +83,13 @@ def projection(
     return exp.select(*names).from_(origin)
 
 
-def source_column(column: str, found: Mapping[str, str], where: str) -> str:
-    """The source's name of a column: as it is written, or else the only one that differs in case."""
-    if column in found:
+def source_column(column: str, types: Mapping[str, str], where: str) -> str:
+    """The source's name of a column: the same spelling, or else the only one that differs in case."""
+    if column in types:
         return column
-    alike = [each for each in found if fold(each) == fold(column)]
+    alike = [name for name in types if fold(name) == fold(column)]
     if not alike:
-        raise CatalogError(f"{where}: the source has no such column; it has {', '.join(found)}.")
+        raise CatalogError(f"{where}: the source has no such column; it has {', '.join(types)}.")
     if len(alike) > 1:
         raise CatalogError(
             f"{where}: the source has {' and '.join(alike)}; write the name as it is written there."
@@ -101,14 +100,14 @@ def source_column(column: str, found: Mapping[str, str], where: str) -> str:
 def refuse_merging(engine_type: str, declared: str, where: str) -> None:
     """Refuse a column that identifies units if two of its values could be read as one.
 
-    Two units that are read as one are bounded as one. Adding the second then changes what the first counts
-    for as well, by up to twice the bound. A value that is read as NULL does no harm: its rows are nobody's,
+    Two units that are read as one are bounded as one. Adding the second then also changes the contribution of
+    the first, by up to twice the bound. A value that is read as NULL does no harm: its rows belong to nobody
     and are left out.
     """
-    found = column_type(engine_type)
+    stored = column_type(engine_type)
     fine = "ns" in re.split(r"[^a-z]+", engine_type.lower())
-    if found is not None and (fine or declared not in _EXACT.get(found, ())):
-        reason = "nanoseconds" if fine else found
+    if stored is not None and (fine or declared not in _EXACT.get(stored, ())):
+        reason = "nanoseconds" if fine else stored
         raise CatalogError(
             f"{where}: it identifies units, but different values of a column of type {engine_type} "
             f"({reason}) could be read as the same {declared}; keep ids as integers or text in the source."
@@ -122,17 +121,17 @@ def _picked(
     there = exp.column(exp.to_identifier(column, quoted=True))
     source: exp.Expr
     held: Kind
-    found = column_type(engine_type)
-    if found == "integer":
+    stored = column_type(engine_type)
+    if stored == "integer":
         narrow = exp.TryCast if engine_type.lower() in _WIDE else exp.Cast
         source, held = narrow(this=there, to=exp.DataType.build("BIGINT")), "integer"
-    elif found == "float":
+    elif stored == "float":
         source, held = exp.cast(there, "DOUBLE"), "float"
     else:
         source, held = read(there, engine_type, kind, identifies)
     placed = exp.column(_SOURCE, quoted=True)
-    made = cast(Typed(placed, held, said=column, integral=held == "integer"), kind)
-    sql = rewritten(made.sql, dialect)
+    converted = cast(Typed(placed, held, said=column, integral=held == "integer"), kind)
+    sql = rewritten(converted.sql, dialect)
     if isinstance(sql, exp.Column):
         return source
     for place in list(sql.find_all(exp.Column)):
@@ -144,15 +143,15 @@ def _kind(declared: str) -> Kind:
     return "float" if declared == "decimal" else declared  # type: ignore[return-value]
 
 
-def public_types(catalog: Catalog, table: str, found: Mapping[str, str]) -> dict[str, str]:
+def public_types(catalog: Catalog, table: str, types: Mapping[str, str]) -> dict[str, str]:
     """The catalog's types of a public table's columns."""
     declared = {fold(name): column.type for name, column in catalog.tables[table].columns.items()}
-    kinds = {name: declared.get(fold(name)) or column_type(kind) for name, kind in found.items()}
+    kinds = {name: declared.get(fold(name)) or column_type(kind) for name, kind in types.items()}
     return {name: "float" if kind == "decimal" else kind for name, kind in kinds.items() if kind is not None}
 
 
 def timeout_of(catalog: Catalog) -> int:
-    """How many seconds a statement over these tables may take."""
+    """The number of seconds that a statement over these tables may take."""
     return max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
 
 

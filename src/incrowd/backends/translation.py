@@ -1,9 +1,9 @@
-"""A statement in the words of another engine.
+"""Translates a statement into the dialect of another engine.
 
-Statements are written in DuckDB's dialect, out of constructs whose meaning the planner fixes: arithmetic of
+Statements are written in DuckDB's dialect, with constructs whose meaning the planner fixes: arithmetic of
 float64 and of 64-bit integers, NULL-aware comparisons, text by code points, dates in the years 1 to 9999. A
-dialect says how its engine writes each of them. It fails closed: a construct that is neither known to mean
-the same everywhere nor rewritten by the dialect is refused, for a statement that means something else on
+dialect says how its engine writes each construct. Translation fails closed: a construct is refused unless it
+is known to mean the same everywhere or the dialect rewrites it. A statement that meant something else on
 another engine would bound nothing.
 """
 
@@ -44,19 +44,19 @@ SAME: frozenset[type[exp.Expr]] = frozenset(
         exp.Length, exp.Substring, exp.Left, exp.Right, exp.DPipe, exp.Replace,
     }
 )  # fmt: skip
-"""What means the same on every engine; a dialect must know each construct that is not here."""
+"""Constructs that mean the same on every engine. A dialect must rewrite all others."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine writes what it writes differently."""
+    """How an engine writes the constructs that differ from DuckDB's."""
 
     name: str
-    """The engine's name as the generator of SQL text knows it."""
+    """The engine's name in sqlglot."""
     rewrites: Mapping[type[exp.Expr], Rewrite]
-    """For each construct, the same in the engine's own; its parts are rewritten already."""
+    """For each construct, a function that rewrites it; the parts of its argument are already rewritten."""
     longest_name: int | None = None
-    """How many bytes of a name the engine keeps, where it cuts off the rest."""
+    """The number of bytes after which the engine cuts off a name; None if it does not."""
 
 
 def translate(
@@ -65,32 +65,32 @@ def translate(
     tables: Mapping[str, exp.Query],
     once: Collection[str] = frozenset(),
 ) -> exp.Query:
-    """A statement for an engine. Each table, known by its folded name, becomes the query that reads it.
+    """The statement in an engine's dialect. Each table, by its folded name, becomes the query that reads it.
 
-    Names are folded, as DuckDB compares them; engines that do not fold see one spelling only. Rows of a table
-    named in `once` are kept, and not read a second time.
+    Names are folded, as DuckDB compares them, so engines that do not fold see one spelling only. Rows of the
+    tables in `once` are materialized and not read a second time.
     """
     tree = statement.copy()
-    if once and any(fold(each.name) in once for each in tree.find_all(exp.Table)):
+    if once and any(fold(table.name) in once for table in tree.find_all(exp.Table)):
         keep_rows(tree)
-    made = {fold(each.alias) for each in tree.find_all(exp.CTE)}
-    walked = _walked(tree, dialect, tables, made)
+    ctes = {fold(cte.alias) for cte in tree.find_all(exp.CTE)}
+    walked = _walked(tree, dialect, tables, ctes)
     if dialect.longest_name is not None:
-        for each in walked.find_all(exp.Identifier):
-            each.set("this", short_name(each.name, dialect.longest_name))
+        for identifier in walked.find_all(exp.Identifier):
+            identifier.set("this", short_name(identifier.name, dialect.longest_name))
     assert isinstance(walked, exp.Query)
     return walked
 
 
 class Translations:
-    """Statements in the words of another engine, each translated once to be proven and to be run."""
+    """Caches translations, so that a statement is translated once for its proof and its run."""
 
     def __init__(self, translated: Callable[[exp.Query], exp.Query]) -> None:
         self._translated = translated
         self._known: dict[bytes, exp.Query] = {}
 
     def __call__(self, statement: exp.Query) -> exp.Query:
-        """A statement, translated."""
+        """The translated statement."""
         mark = digest_of(statement)
         known = self._known.get(mark)
         if known is None:
@@ -102,7 +102,7 @@ class Translations:
 
 
 def short_name(name: str, most: int) -> str:
-    """A name of at most `most` bytes: names that begin alike stay apart.
+    """The name, shortened to at most `most` bytes. Different names stay different.
 
     >>> short_name("age", 63), len(short_name("ä" * 40, 63).encode())
     ('age', 63)
@@ -115,25 +115,25 @@ def short_name(name: str, most: int) -> str:
 
 
 def keep_rows(tree: exp.Expr) -> None:
-    """Let no common table expression be computed twice.
+    """Make the engine compute every common table expression only once.
 
-    A unit's weight and its rows are two readings of one table. Where these may differ, as those of a view
-    that draws a sample do, the weight bounds nothing.
+    A unit's weight and its rows are two readings of one table. If the readings may differ, as for a view that
+    draws a sample, the weight bounds nothing.
     """
-    for each in tree.find_all(exp.CTE):
-        # All of them: without a word, engines decide by themselves which to keep.
-        each.set("materialized", True)
+    for cte in tree.find_all(exp.CTE):
+        # Mark all of them: without a hint, the engine decides which to materialize.
+        cte.set("materialized", True)
 
 
 def rewritten(tree: exp.Expr, dialect: Dialect) -> exp.Expr:
-    """An expression over columns, in the engine's own constructs."""
+    """An expression over columns, in the engine's constructs."""
     return _walked(tree.copy(), dialect, {}, set())
 
 
-def _walked(tree: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], made: set[str]) -> exp.Expr:
-    """From the leaves up, so that a rewrite finds its parts rewritten."""
+def _walked(tree: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], ctes: set[str]) -> exp.Expr:
+    """Rewrite from the leaves up, so that each rewrite gets rewritten parts."""
     for node in reversed(list(tree.walk())):
-        replaced = _replaced(node, dialect, tables, made)
+        replaced = _replaced(node, dialect, tables, ctes)
         if replaced is node:
             continue
         if node is tree:
@@ -143,14 +143,14 @@ def _walked(tree: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], m
     return tree
 
 
-def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], made: set[str]) -> exp.Expr:
+def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query], ctes: set[str]) -> exp.Expr:
     if isinstance(node, exp.Identifier):
         node.set("this", fold(node.name))
         node.set("quoted", True)
         return node
     if isinstance(node, exp.Table):
         name = fold(node.name)
-        if name in made:
+        if name in ctes:
             return node
         if name not in tables:
             raise BackendError(f"There is no table {node.name} on this engine.")
@@ -167,8 +167,8 @@ def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query],
 
 
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
-    """A function that the dialect has and the parser may not know."""
-    return exp.Anonymous(this=name, expressions=[each.copy() for each in arguments])
+    """A call of a function that the dialect has and sqlglot's parser may not know."""
+    return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
 
 
 def number(value: int) -> exp.Expr:
@@ -183,13 +183,13 @@ def case(*pairs: tuple[exp.Expr, exp.Expr], default: exp.Expr | None = None) -> 
 
 
 def reads_float(node: exp.Expr) -> bool:
-    """Whether a TRY_CAST rounds a float; else it reads text that has passed its grammar."""
+    """True if a TRY_CAST rounds a float; otherwise it reads text that has passed its grammar."""
     inner = node.this
     return isinstance(inner, exp.Cast) and inner.to.this == exp.DataType.Type.DOUBLE
 
 
 def within_int64(value: exp.Expr) -> exp.Expr:
-    """Whether a float is inside the 64-bit integers; false for NaN, which is above all numbers."""
+    """SQL that tests that a float fits into 64 bits. False for NaN, which is above all numbers."""
     ends = [exp.cast(exp.Literal.string(repr(end)), "DOUBLE") for end in (-(2.0**63), 2.0**63)]
     after = exp.GTE(this=value.copy(), expression=ends[0])
     return exp.And(this=after, expression=exp.LT(this=value.copy(), expression=ends[1]))
@@ -197,23 +197,23 @@ def within_int64(value: exp.Expr) -> exp.Expr:
 
 @functools.cache
 def case_table(upper: bool) -> tuple[str, str]:
-    """The letters that DuckDB's UPPER (LOWER) changes, and what it makes of them, one for one.
+    """The letters that DuckDB's UPPER (LOWER) changes, and their images, one for one.
 
-    Engines map letters by tables of their own, or by the server's locale; here all use one table.
+    Engines map letters by their own tables or by the server's locale. Here all engines use one table.
     """
     function = "UPPER" if upper else "LOWER"
     letters = [chr(code) for code in range(128, 0x1E944) if not 0xD800 <= code < 0xE000]
-    found = duckdb.execute(
+    pairs = duckdb.execute(
         f"SELECT c, {function}(c) AS d FROM (SELECT UNNEST(?) AS c) WHERE c <> d AND LENGTH(d) = 1", [letters]
     ).fetchall()
-    return "".join(each[0] for each in found), "".join(each[1] for each in found)
+    return "".join(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs)
 
 
 def cased(node: exp.Expr) -> exp.Expr:
-    """UPPER or LOWER: the engine's own for plain ASCII, which all agree on, else by the shared table."""
+    """UPPER or LOWER: the engine's own for plain ASCII, where all agree; otherwise the shared table."""
     upper = isinstance(node, exp.Upper)
     text = node.this
     native = call("UPPER" if upper else "LOWER", text)
     ascii_only = exp.EQ(this=call("OCTET_LENGTH", text), expression=call("LENGTH", text))
-    table = (exp.Literal.string(each) for each in case_table(upper))
+    table = (exp.Literal.string(letters) for letters in case_table(upper))
     return case((ascii_only, native), default=call("TRANSLATE", native, *table))
