@@ -1,9 +1,9 @@
 """DuckDB: files (CSV, Parquet, DuckDB databases) and frames in memory.
 
-Each table of the catalog becomes a view of its declared columns in their declared types, where a value that
-does not fit is NULL and never an error, because an error that depends on a row is a leak. Files are tried
-once before any question: what cannot be read whole is refused when the curator is opened, or when a changed
-file is looked at again, and never in the middle of a question that was paid for.
+Each table of the catalog becomes a view of its declared columns in their declared types. A value that does
+not fit becomes NULL, never an error, because an error that depends on a row is a leak. Files are read once
+before any question: a file that cannot be read whole is refused when the curator is opened, or when a changed
+file is checked again, and never in the middle of a question that was paid for.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from incrowd.query.typed import fold
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET preserve_insertion_order = false",
-    # Units are often numbered densely: then a table indexed by number is twice as fast as a hash table.
+    # Units are often numbered densely; a table indexed by number is then twice as fast as a hash table.
     "SET perfect_ht_threshold = 20",
-    # A name that is no table of the catalog must never find a variable of this process.
+    # A name that is no table of the catalog must never resolve to a variable of this process.
     "SET python_enable_replacements = false",
 )
 
@@ -73,7 +73,7 @@ class DuckDB:
         self._frames.clear()  # their rows are copied
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Look again at tables whose files changed; CatalogError where one cannot be read any more."""
+        """Check tables whose files changed again. CatalogError if one cannot be read any more."""
         with self._lock:
             self._look_again(tables)
 
@@ -99,15 +99,15 @@ class DuckDB:
             self._copies.sweep()
 
     def _at_rest(self, name: str) -> bool:
-        """Whether a table's files, and the copies of them, are those that were looked at."""
+        """True if a table's files and their copies are those that were checked."""
         try:
             same = name in self._seen and self._files_now(name) == self._seen[name]
         except (CatalogError, OSError):
             return False
-        return same and all(self._copies.whole(each) for each in self._copies.used_by(name))
+        return same and all(self._copies.whole(copy) for copy in self._copies.used_by(name))
 
     def _files_now(self, name: str) -> tuple[str, ...]:
-        """What changes when a table's files may have changed; nothing for frames."""
+        """A text for each file that changes when the file may have changed; empty for frames."""
         if self._catalog.source_of(name).kind in ("frame", "url"):
             return ()
         with contextlib.suppress(OSError):
@@ -124,7 +124,7 @@ class DuckDB:
         self._prover.view(name, kinds.values())
 
     def _selects(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> list[exp.Select]:
-        """The pieces as the catalog declares them; `others` are pieces of the same table."""
+        """The queries that read pieces as the catalog declares; `others` are more pieces of the table."""
         everywhere = {fold(column) for piece in (*pieces, *others) for column in piece.types}
         return [piece_select(self._catalog, name, piece, everywhere) for piece in pieces]
 
@@ -154,15 +154,15 @@ class DuckDB:
             if column in held.left_out:
                 raise CatalogError(f"{where}: {held.left_out[column]}.")
             source_column(column, held.types, where)
-        # By the table's name: tables that share a frame may want different columns of it.
+        # Registered under the table's name: tables that share a frame may want different columns of it.
         self._connection.register(f"frame_{name}", sound(held.table, name, self._wanted(name)))
         origin = quoted(f"frame_{name}")
         return Piece(origin, described(self._connection, origin))
 
     def _wanted(self, name: str) -> set[str] | None:
-        """The columns that may be read, by folded name; None for all of a public table's."""
+        """The folded names of the columns that may be read; None for all columns of a public table."""
         table = self._catalog.tables[name]
-        return {fold(each) for each in table.columns} if table.private else None
+        return {fold(column) for column in table.columns} if table.private else None
 
     def _database_table(self, name: str) -> Piece:
         table = self._catalog.tables[name]
@@ -173,7 +173,7 @@ class DuckDB:
         return self._view(name, path, piece) if computed else replace(piece, files=(path,))
 
     def _attach(self, path: str) -> str:
-        """The name under which a database is attached as it is now."""
+        """Attach a database in its current state and return the name it has then."""
         name = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
         before = self._attached.get(path)
         if before not in (None, name):
@@ -183,8 +183,10 @@ class DuckDB:
         return name
 
     def _view(self, name: str, path: str, piece: Piece) -> Piece:
-        """The rows of a view, computed once. They may be others each time; and a filter that is pushed into
-        a view may meet rows that the view itself leaves out, and raise at them.
+        """A copy of a view's rows, computed once.
+
+        A view may return different rows each time. And a filter that is pushed into a view may raise on rows
+        that the view itself leaves out.
         """
         (select,) = self._selects(name, [piece])
         recipe = f"view {self._catalog.tables[name].table or name} {self._catalog.tables[name].columns}"
@@ -199,7 +201,7 @@ class DuckDB:
         )
 
     def _parquet(self, name: str) -> list[Piece]:
-        """Files as they are; or copies of those that hold what the engine would raise at, or skip."""
+        """The files, or copies of those with values at which the engine would raise or skip rows."""
         files = self._catalog.files(name)
         pieces = parquet_pieces(self._connection, files, name)
         old = misleading(self._connection, files)
@@ -221,16 +223,16 @@ class DuckDB:
         return parquet_copy(self._copies, file, self._wanted(name), name)
 
     def _readable(self, name: str, pieces: Sequence[Piece], others: Sequence[Piece] = ()) -> bool:
-        """Whether every value can be read as it is declared; files that were read once are not read again.
+        """True if every value can be read as declared. Files that were read before are not read again.
 
-        Nothing of what is read is kept, and the same statement reads all columns whatever they hold.
+        No value that is read is kept, and the same statement reads all columns whatever they hold.
         """
         for piece, tree in zip(pieces, self._selects(name, pieces, others), strict=True):
             recipe = f"read {piece.types} {self._catalog.tables[name].columns}"
             if piece.files and all(self._copies.seen(file, recipe) for file in piece.files):
                 continue
             select = text_of(tree)
-            columns = ", ".join(quoted(each) for each in described(self._connection, f"({select}) AS t"))
+            columns = ", ".join(quoted(column) for column in described(self._connection, f"({select}) AS t"))
             try:
                 self._connection.execute(f"SELECT BIT_XOR(HASH({columns})) FROM ({select}) AS t").fetchall()
             except duckdb.Error:
@@ -244,9 +246,9 @@ class DuckDB:
         return described(self._connection, quoted(table))
 
     def version(self, tables: Iterable[str]) -> str:
-        """File names, sizes and times of change; a mark of this object's own for frames.
+        """A hash of file names, sizes and times of change. Frames have a random mark of this object instead.
 
-        A digest of a frame would let whoever reads the ledger test guesses about its rows.
+        A digest of a frame would let readers of the ledger test guesses about its rows.
         """
         mark = hashlib.sha256()
         for name in sorted(tables):
@@ -264,29 +266,30 @@ class DuckDB:
         return self._run(tree, progress)
 
     def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The same of a statement that is known to be total."""
+        """The result of a statement that is already proven total."""
         failure, sql = "", text_of(tree)
-        read = {fold(each.name) for each in tree.find_all(exp.Table)}
-        # Frames are registered with this one connection; DuckDB spreads one statement over the cores by
-        # itself.
+        read = {fold(table.name) for table in tree.find_all(exp.Table)}
+        # Frames are registered with this one connection. DuckDB itself runs one statement on all cores.
         with self._lock:
             self._refuse_changes(read)
             try:
                 if progress is None:
-                    found = self._connection.sql(sql).to_arrow_table()
+                    answer = self._connection.sql(sql).to_arrow_table()
                 else:
-                    found = _watched(self._connection, sql, progress)
+                    answer = _watched(self._connection, sql, progress)
             except duckdb.Error as error:
                 failure = type(error).__name__
             if failure:
-                # Raised here, where nothing keeps the engine's own words: they may hold values of rows.
+                # Raised outside the handler, so that the engine's message, which may quote a row, is not
+                # kept.
                 raise BackendError(f"The database could not finish the question ({failure}).")
-            # A statement reads files twice, to weigh people and to sum: both must see the same rows.
+            # A statement reads files twice, once to weigh people and once to sum; both must see the same
+            # rows.
             self._refuse_changes(read)
-            return found
+            return answer
 
     def _refuse_changes(self, read: Collection[str]) -> None:
-        """Refuse a statement that reads a table whose files are not those that were looked at."""
+        """Refuse a statement that reads a table whose files have changed since they were checked."""
         for name in self._catalog.tables:
             if fold(name) in read and not self._at_rest(name):
                 raise BackendError(
@@ -300,7 +303,7 @@ class DuckDB:
 
 
 def _watched(connection: duckdb.DuckDBPyConnection, sql: str, progress: Progress) -> pa.Table:
-    """Run in a thread of its own and report the engine's progress meanwhile."""
+    """The result of a statement that runs in its own thread while the engine's progress is reported."""
     result: list[pa.Table] = []
     failure: list[BaseException] = []
 

@@ -1,11 +1,11 @@
 """PostgreSQL: the tables of one database, read in place with the rights of an ordinary role.
 
-Each statement runs in a read-only transaction of its own, under fixed settings and a time-out. First the
-transaction locks the relations that the statement reads, and makes sure that they are what was checked at
-the opening (`postgres_relations`). Its isolation is READ COMMITTED: a statement still reads at one snapshot,
-and the checks around it see definitions as they are, where a snapshot of the whole transaction would be older
-than the locks. Nothing is created on the server: what DuckDB does by a view is a query in the statement here.
-Results are streamed rather than read through DECLARE CURSOR, which would rule out parallel plans.
+Each statement runs in its own read-only transaction, under fixed settings and a timeout. The transaction
+first locks the relations that the statement reads, then checks that their definitions are still those that
+were checked when they were opened (`postgres_relations`). Its isolation is READ COMMITTED: a statement still
+reads one snapshot, and the checks around it see current definitions. A snapshot of the whole transaction
+would be older than the locks. Nothing is created on the server: where DuckDB uses a view, the statement here
+contains a query. Results are streamed, because DECLARE CURSOR would rule out parallel plans.
 """
 
 from __future__ import annotations
@@ -62,12 +62,16 @@ class Postgres:
         for name, relation in self._relations.items():
             refuse_alike(catalog, name, relation.columns)
             read = reader(relation.columns)
-            types = {column: each.type for column, each in relation.columns.items()}
+            types = {column: facts.type for column, facts in relation.columns.items()}
             self._tables[fold(name)] = projection(catalog, name, _table(relation), types, read, DIALECT)
         self._prover = Prover(
             "postgres",
-            {_place_of(each): _types(each) for each in self._relations.values()},
-            [_place_of(each) for name, each in self._relations.items() if catalog.tables[name].private],
+            {_place_of(relation): _types(relation) for relation in self._relations.values()},
+            [
+                _place_of(relation)
+                for name, relation in self._relations.items()
+                if catalog.tables[name].private
+            ],
         )
         for name, query in self._tables.items():
             self._prover.read(name, query)
@@ -78,7 +82,7 @@ class Postgres:
         )
 
     def _opened(self) -> dict[str, Relation]:
-        """The relations of the catalog's tables, each of them safe to read."""
+        """The relations of the catalog's tables, each checked to be safe to read."""
         failed = ""
         try:
             with psycopg.connect(self._url, connect_timeout=10) as connection:
@@ -88,19 +92,19 @@ class Postgres:
                 return {name: checked(connection, name, oid) for name, oid in oids.items()}
         except psycopg.Error as error:
             failed = _first_line(error)
-        # Not inside the handler: an error keeps the one that was handled when it was raised.
+        # Raised outside the handler, so that the new error does not carry the old one as its context.
         raise CatalogError(f"sources: the database cannot be reached: {failed}")
 
     @staticmethod
     def describe(url: str) -> dict[str, dict[str, str]]:
-        """The tables and views on the role's search path that it may read, with their columns' types."""
+        """The tables and views on the role's search path that it may read, with their column types."""
         failed = ""
         try:
             with psycopg.connect(url, connect_timeout=10) as connection:
                 readable = connection.execute(_READABLE).fetchall()
                 settle(connection, 60)
                 return {
-                    name: {column: each.type for column, each in columns(connection, oid).items()}
+                    name: {column: facts.type for column, facts in columns(connection, oid).items()}
                     for oid, name in readable
                 }
         except psycopg.Error as error:
@@ -108,18 +112,18 @@ class Postgres:
         raise CatalogError(f"The database cannot be reached: {failed}")
 
     def _place(self, name: str) -> tuple[str, ...]:
-        """The table's name in the database: with its schema if it was given."""
+        """The table's name in the database, with its schema if the catalog names one."""
         if self._catalog.tables[name].path is not None:
             raise CatalogError(f"tables.{name}.path: PostgreSQL has tables and no files; use table.")
         return tuple((self._catalog.tables[name].table or name).split("."))
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
-        types = {name: each.type for name, each in self._relations[table].columns.items()}
+        types = {name: column.type for name, column in self._relations[table].columns.items()}
         return public_types(self._catalog, table, types)
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Refuse tables whose definition is not the one that was checked at the opening."""
+        """Refuse tables whose definition has changed since it was checked at the opening."""
         changed, failed = None, ""
         try:
             with self._pool.connection() as connection:
@@ -138,7 +142,8 @@ class Postgres:
             )
 
     def version(self, tables: Iterable[str]) -> str:
-        """The server's counters of rows inserted, updated and deleted; for views, of all transactions.
+        """A hash of the server's counters of inserted, updated and deleted rows; for views, of all
+        transactions.
 
         The counters lag behind by some seconds at most.
         """
@@ -155,7 +160,7 @@ class Postgres:
         raise BackendError(f"The database cannot be reached ({failed}).")
 
     def statement(self, tree: exp.Query) -> str:
-        """A statement in PostgreSQL's words."""
+        """The statement in PostgreSQL's dialect."""
         return text_of(self._translated(tree), DIALECT.name)
 
     def prove(self, tree: exp.Query) -> None:
@@ -168,7 +173,7 @@ class Postgres:
         return self._run(tree, progress)
 
     def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The same of a statement that is known to be total."""
+        """The result of a statement that is already proven total."""
         text, read = self.statement(tree), self._read_by(tree)
         failed = ""
         if progress is not None:
@@ -179,7 +184,7 @@ class Postgres:
                 _lock(connection, read)
                 same = unchanged(connection, read)
                 result = _streamed(connection, text) if same else None
-                # Again, for the name of a schema has no lock.
+                # Check again afterwards: a schema's name cannot be locked.
                 same = same and unchanged(connection, read)
             if same and result is not None:
                 if progress is not None:
@@ -195,17 +200,17 @@ class Postgres:
                 "let the owner raise timeout of the source."
             )
         except psycopg.Error as error:
-            # The server's own words may hold values of rows, and the kind of a misfit tells of them too.
+            # The server's message may quote a row, and the type of a data error also depends on rows.
             kind = "" if isinstance(error, psycopg.DataError) else f" ({type(error).__name__})"
             failed = f"The database could not finish the question{kind}."
         except (pa.ArrowException, ValueError, OverflowError):
             failed = "The database could not finish the question."
-        # Not inside a handler: an error keeps the one that was handled when it was raised.
+        # Raised outside the handlers, so that the new error does not carry the old one as its context.
         raise BackendError(failed)
 
     def _read_by(self, tree: exp.Query) -> list[Relation]:
         """The relations that a statement reads."""
-        names = {fold(each.name) for each in tree.find_all(exp.Table)}
+        names = {fold(table.name) for table in tree.find_all(exp.Table)}
         return [relation for name, relation in self._relations.items() if fold(name) in names]
 
     def close(self) -> None:
@@ -216,23 +221,23 @@ class Postgres:
 def _configure(connection: psycopg.Connection[Any]) -> None:
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
     connection.read_only = True
-    # Behind a pooler, the next transaction may be on a connection that has not prepared it.
+    # Behind a pooler, the next transaction may use a connection that has not prepared the statement.
     connection.prepare_threshold = None
 
 
 def _lock(connection: psycopg.Connection[Any], read: Iterable[Relation]) -> None:
-    """Lock relations, and all that they read, until the transaction ends.
+    """Lock relations, and all relations that they read, until the transaction ends.
 
-    LOCK TABLE asks for rights on the whole table. A statement that is prepared and not run takes the same
-    locks, and computes nothing.
+    LOCK TABLE needs rights on the whole table. A statement that is prepared but not run takes the same locks
+    and computes nothing.
     """
-    for each in read:
-        table = text_of(_table(each), DIALECT.name)
+    for relation in read:
+        table = text_of(_table(relation), DIALECT.name)
         connection.execute(f"PREPARE incrowd AS SELECT 1 FROM {table}; DEALLOCATE incrowd".encode())
 
 
 def _table(relation: Relation) -> exp.Table:
-    schema, table = (exp.to_identifier(each, quoted=True) for each in (relation.schema, relation.name))
+    schema, table = (exp.to_identifier(part, quoted=True) for part in (relation.schema, relation.name))
     return exp.Table(this=table, db=schema)
 
 
@@ -241,10 +246,10 @@ def _place_of(relation: Relation) -> str:
 
 
 def _types(relation: Relation) -> dict[str, str]:
-    """The types of a relation's columns, with the lengths that texts can have."""
+    """The types of a relation's columns, with the maximum length of texts."""
     return {
-        name: each.type if each.length is None else f"{each.type}({each.length})"
-        for name, each in relation.columns.items()
+        name: column.type if column.length is None else f"{column.type}({column.length})"
+        for name, column in relation.columns.items()
     }
 
 
@@ -257,7 +262,7 @@ def _changes(connection: psycopg.Connection[Any], oid: int) -> str:
 
 
 def _refuse_encoding(connection: psycopg.Connection[Any]) -> None:
-    """In other encodings letters are not what they are elsewhere, and some text cannot be read at all."""
+    """Refuse encodings other than UTF8: letters differ there, and some text cannot be read."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise CatalogError(
@@ -287,7 +292,7 @@ def _streamed(connection: psycopg.Connection[Any], text: str) -> pa.Table:
             if len(held) >= _CHUNK:
                 flush()
         if not names:
-            # No row came, and so no names; asking for none of the rows costs nothing.
+            # Without a row there are no column names yet. LIMIT 0 returns them at no cost.
             cursor.execute(f"SELECT * FROM ({text}) AS nothing LIMIT 0".encode())
             names, types = _described(connection, cursor)
     if held or not chunks:
@@ -299,9 +304,9 @@ def _described(
     connection: psycopg.Connection[Any], cursor: psycopg.Cursor[Any]
 ) -> tuple[list[str], list[pa.DataType]]:
     described = cursor.description or []
-    kinds = [connection.adapters.types.get(each.type_code) for each in described]
+    kinds = [connection.adapters.types.get(column.type_code) for column in described]
     names = [kind.name if kind is not None else "text" for kind in kinds]
-    return [each.name for each in described], [arrow_type(name) for name in names]
+    return [column.name for column in described], [arrow_type(name) for name in names]
 
 
 def _first_line(error: Exception) -> str:

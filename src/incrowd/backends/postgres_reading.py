@@ -1,7 +1,8 @@
-"""How columns of a PostgreSQL table are read: in a type that statements compute with, never with an error.
+"""Reads columns of a PostgreSQL table in a type that statements compute with, never with an error.
 
-A column that identifies units is read so that two values never become one (it may become NULL, and then the
-row belongs to nobody): else two people would be one unit, and count for more than the guarantee says.
+A column that identifies units is read so that two values never become one. Otherwise two people would be one
+unit and could contribute more than the guarantee allows. A value may become NULL; its row then belongs to
+nobody.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ from incrowd.errors import CatalogError, QueryError
 from incrowd.query.typed import Kind
 
 LONGEST = 1_000_000
-"""Text is read up to this many characters: functions of much longer text raise. A text that identifies a unit
-is NULL beyond it, for what is cut off may be all that tells two of them apart.
+"""Text is cut off after this many characters, since functions raise on much longer text. A longer text that
+identifies a unit becomes NULL instead, since two units may differ only in the part that is cut off.
 """
 _C = exp.to_identifier("C", quoted=True)
 
 
 def refuse_alike(catalog: Catalog, table: str, columns: Mapping[str, Column]) -> None:
-    """Refuse a column that identifies units if it holds values that are different and count as equal."""
+    """Refuse a column that identifies units if different values of it count as equal."""
     declared = catalog.tables[table]
-    types = {name: each.type for name, each in columns.items()}
+    types = {name: column.type for name, column in columns.items()}
     for name in declared.unit.columns if declared.unit is not None else ():
         where = f"tables.{table}.columns.{name}"
         column = columns[source_column(name, types, where)]
@@ -40,7 +41,7 @@ _MEND = 'use a column of type text with a deterministic collation, such as "C", 
 
 
 def _spelled(column: Column, declared: str) -> str | None:
-    """Why a column's values have several spellings; None where they have one."""
+    """Why a value of a column may have several spellings; None if it has only one."""
     if not column.deterministic:
         return "its collation calls different texts equal"
     if column.type == "bpchar":
@@ -51,37 +52,37 @@ def _spelled(column: Column, declared: str) -> str | None:
 
 
 def reader(columns: Mapping[str, Column]) -> Read:
-    """How the columns of one table are read."""
+    """The function that reads the columns of one table."""
 
     def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
-        found = column_type(engine_type)
-        if found == "decimal":
+        stored = column_type(engine_type)
+        if stored == "decimal":
             return _decimal(column, kind, identifies)
-        if found == "text":
+        if stored == "text":
             text = _collated(exp.cast(column, "TEXT"))
             length = columns[column.name].length
             short = engine_type in ("uuid", "enum") or (length is not None and length <= LONGEST)
             if kind != "text" or short:
                 return text, "text"
             return (_whole_text if identifies else _cut)(text), "text"
-        if found == "timestamp":
+        if stored == "timestamp":
             zoned = "with time zone" in engine_type
             utc = exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC"))
             return (utc if zoned else exp.cast(column, "TIMESTAMP")), "timestamp"
-        if found in ("boolean", "date"):
-            return exp.cast(column, found.upper()), found  # type: ignore[return-value]
+        if stored in ("boolean", "date"):
+            return exp.cast(column, stored.upper()), stored  # type: ignore[return-value]
         raise QueryError(f"{engine_type} is not understood.")
 
     return read
 
 
 def _collated(text: exp.Expr) -> exp.Expr:
-    """Comparisons, keys and letters must not follow the server's locale."""
+    """Text in collation C, so that comparisons, keys and letters do not follow the server's locale."""
     return exp.Collate(this=text, expression=_C.copy())
 
 
 def _short(text: exp.Expr) -> exp.Expr:
-    # Bytes are counted without reading a long text, and most texts are short in bytes too.
+    # PostgreSQL counts bytes without reading a long text, and most texts are also short in bytes.
     return exp.LTE(this=call("OCTET_LENGTH", text), expression=exp.Literal.number(str(LONGEST)))
 
 
@@ -107,21 +108,22 @@ def _numeric(text: str) -> exp.Expr:
 
 
 def _whole(column: exp.Column, exact: bool) -> exp.Expr:
-    """A numeric as the nearest 64-bit integer, or only where it is one; NULL beyond, and for NaN, which is
-    above all numbers.
+    """A numeric as the nearest 64-bit integer, or with `exact` only if it is a whole number.
+
+    NULL beyond 64 bits, and for NaN, which is above all numbers.
     """
     ends = (_numeric(str(-(2**63))), _numeric(str(2**63 - 1)))
     rounded = call("ROUND", column)
     inside: exp.Expr = exp.Between(this=rounded, low=ends[0], high=ends[1])
     if exact:
         inside = exp.and_(inside, exp.EQ(this=column.copy(), expression=rounded.copy()))
-    # The largest numerics cannot be rounded up: they would have one digit too many.
+    # The largest numerics cannot be rounded up: the result would have one digit too many.
     modest = exp.Between(this=column.copy(), low=_numeric("-1e20"), high=_numeric("1e20"))
     return case((modest, case((inside, exp.cast(rounded.copy(), "BIGINT")))))
 
 
 def _digits(column: exp.Column) -> exp.Expr:
-    """A numeric as text without zeros at its end: one text for one number; NULL where it is not finite."""
+    """A numeric as text without trailing zeros, so that a number has one text; NULL if it is not finite."""
     ends = (_numeric("-Infinity"), _numeric("Infinity"))
     after = exp.GT(this=column.copy(), expression=ends[0])
     before = exp.LT(this=column.copy(), expression=ends[1])
@@ -130,11 +132,11 @@ def _digits(column: exp.Column) -> exp.Expr:
 
 
 def _float(column: exp.Column) -> exp.Expr:
-    """A numeric as a float; casts of what is too large, or too close to zero, would raise."""
+    """A numeric as a float. CASE guards the cast, which raises on numbers too large or too near zero."""
     size = exp.Abs(this=column.copy())
     tiny = exp.LT(this=size, expression=_numeric("1e-200"))
     normal = exp.LTE(this=size.copy(), expression=_numeric("1e200"))
-    infinite = [exp.cast(exp.Literal.string(each), "DOUBLE") for each in ("-Infinity", "Infinity")]
+    infinite = [exp.cast(exp.Literal.string(end), "DOUBLE") for end in ("-Infinity", "Infinity")]
     return case(
         (tiny, exp.cast(exp.Literal.string("0"), "DOUBLE")),
         (normal, exp.cast(column, "DOUBLE")),

