@@ -1,5 +1,6 @@
-"""How DuckDB reads a column of one of its types for a declared type: no value raises, and nothing that a
-column's own type carries along (a collation, a time zone) changes what statements mean.
+"""Reads a column of one of DuckDB's types for a declared type. No value raises.
+
+Nothing else in a column's type, such as a collation or a time zone, changes the meaning of a statement.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from incrowd.errors import QueryError
 from incrowd.query.typed import SQL_TYPES, Kind
 
 NULLS = '"NULL"'
-"""DuckDB's type of a column that holds nothing but NULL."""
+"""DuckDB's type of a column that holds only NULL."""
 _DOUBLE_DIGITS = 15
 _BINARY = exp.to_identifier("binary", quoted=True)
 
@@ -25,35 +26,35 @@ def _same(node: exp.Expr) -> exp.Expr:
 
 
 DIALECT = Dialect("duckdb", {exp.TryCast: _same, exp.RegexpFullMatch: _same, exp.Lower: _same})
-"""What a column's cast is made of, beyond what all engines know."""
+"""The constructs in a column's cast that are not the same on all engines."""
 
 
 def reading(collated: bool) -> Read:
-    """How columns are read; `collated` where text may come with a collation of its own."""
+    """The function that reads columns; `collated` says that text may have its own collation."""
 
     def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
         if engine_type == NULLS:
             return exp.cast(exp.null(), SQL_TYPES[kind]), kind  # type: ignore[return-value]
-        found = column_type(engine_type)
-        if found == "decimal":
+        stored = column_type(engine_type)
+        if stored == "decimal":
             return _decimal(column, engine_type, kind, identifies)
-        if found == "text":
+        if stored == "text":
             text = column if engine_type == "VARCHAR" else _try(column, "VARCHAR")
             if collated:
-                # A cast keeps the collation: one spelling would answer for others, in other people's rows.
+                # A cast keeps the collation, under which spellings in different people's rows are equal.
                 text = exp.Collate(this=text, expression=_BINARY.copy())
             return (_plainly_written(text) if identifies and kind == "integer" else text), "text"
-        if found == "timestamp":
+        if stored == "timestamp":
             return _timestamp(column, engine_type), "timestamp"
-        if found in ("boolean", "date"):
-            return column, found  # type: ignore[return-value]
+        if stored in ("boolean", "date"):
+            return column, stored  # type: ignore[return-value]
         raise QueryError(f"{engine_type} is not understood.")
 
     return read
 
 
 def _plainly_written(text: exp.Expr) -> exp.Expr:
-    """Text that is the only spelling of a whole number; NULL else, for 7 and 007 may be two people."""
+    """The text if it is the only spelling of a whole number, else NULL: 7 and 007 may be two people."""
     pattern = exp.Literal.string("0|-?[1-9][0-9]*")
     start = exp.Left(this=exp.paren(text.copy()), expression=exp.Literal.number("100"))
     return exp.Case(ifs=[exp.If(this=exp.RegexpFullMatch(this=start, expression=pattern), true=text)])
@@ -70,21 +71,21 @@ def _decimal(column: exp.Column, engine_type: str, kind: str, identifies: bool) 
     if kind == "integer":
         whole = _try(column, "BIGINT")
         if identifies:
-            # Rounded, two ids would become one.
+            # Rounding would make one id of two.
             test = exp.RegexpFullMatch(this=text, expression=exp.Literal.string("-?[0-9]+([.]0*)?"))
             whole = exp.Case(ifs=[exp.If(this=test, true=whole)])
         return whole, "integer"
     digits = re.match(r"DECIMAL\((\d+),", engine_type)
-    # Beyond 15 digits the engine's own conversion rounds twice; by way of text it rounds once.
+    # Beyond 15 digits the engine's own conversion rounds twice; a conversion through text rounds once.
     wide = digits is None or int(digits[1]) > _DOUBLE_DIGITS
     return _try(text if wide else column, "DOUBLE"), "float"
 
 
 def _timestamp(column: exp.Column, engine_type: str) -> exp.Expr:
-    """As a timestamp of UTC, NULL beyond the calendar; the session's time zone is UTC."""
+    """The column as a timestamp in UTC, NULL beyond the calendar. The session's time zone is UTC."""
     if engine_type == "TIMESTAMP":
         return column
     if engine_type == "TIMESTAMPTZ_NS":
-        # Casts from it are not there yet.
+        # DuckDB has no casts from this type yet.
         return _try(call("TRY", exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC"))), "TIMESTAMP")
     return _try(column, "TIMESTAMP")

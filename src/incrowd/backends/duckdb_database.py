@@ -1,4 +1,4 @@
-"""Tables and views of DuckDB databases, as they are attached to read."""
+"""Tables and views of DuckDB databases that are attached read-only."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _UNIT_LOCAL = frozenset(
         *("MATERIALIZED_CTE", "CTE", "CTE_SCAN", "CTE_REF", "POSITIONAL_JOIN"),
     }
 )
-"""What a view may be made of. Not samples and limits, where one person's rows push out other people's; and no
-files, which DuckDB's own readers would guess at.
+"""The operators that a view may use. Samples and limits are missing, since one person's rows would push out
+other people's; so are files, whose types DuckDB's own readers would guess.
 """
 
 
 def table_piece(
     connection: duckdb.DuckDBPyConnection, database: str, name: str, place: str, units: Sequence[str]
 ) -> tuple[Piece, bool]:
-    """A table or view of an attached database, and whether anything of it is computed when it is read."""
+    """A table or view of an attached database, and whether any of its columns is computed when it is read."""
     parts = place.split(".")
     origin = ".".join([database, *(quoted(part) for part in parts)])
     types = _described(connection, database, origin, name, place)
@@ -59,7 +59,7 @@ def _described(
         "FROM information_schema.tables WHERE table_catalog = ? ORDER BY 1",
         [database],
     ).fetchall()
-    there = ", ".join(each for (each,) in listed) or "no table at all"
+    there = ", ".join(table for (table,) in listed) or "no table at all"
     raise CatalogError(f"tables.{name}: the database has no table {place} that can be read; it has {there}.")
 
 
@@ -95,18 +95,18 @@ def _refuse_collated_units(
     types: Mapping[str, str],
     units: Sequence[str],
 ) -> None:
-    """An owner who says that `ann` and `ANN` are equal has one person under two ids."""
+    """Refuse units with a collation: if `ann` and `ANN` are equal, one person has two ids."""
     for unit in units:
         column = source_column(unit, types, f"tables.{name}.columns.{unit}")
-        # A copy without rows has the column's collation, and says so.
+        # The definition of an empty copy shows the column's collation.
         connection.execute(
             f"CREATE OR REPLACE TEMP TABLE __probe AS SELECT {quoted(column)} AS u FROM {origin} LIMIT 0"
         )
-        ((made,),) = connection.execute(
+        ((definition,),) = connection.execute(
             "SELECT sql FROM duckdb_tables() WHERE table_name = '__probe'"
         ).fetchall()
         connection.execute("DROP TABLE __probe")
-        if re.search(r"\bCOLLATE\b", made):
+        if re.search(r"\bCOLLATE\b", definition):
             raise CatalogError(
                 f"tables.{name}.columns.{unit}: it identifies units but has a collation, under which "
                 'different texts are equal; store it without one (COLLATE "binary").'

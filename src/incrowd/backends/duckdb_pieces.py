@@ -1,4 +1,4 @@
-"""A table of DuckDB's in pieces, each read by itself: so that no file decides how another is read."""
+"""A DuckDB table as pieces that are read separately, so that no file decides how another is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from incrowd.query.typed import fold
 
 @dataclass(frozen=True)
 class Piece:
-    """Some rows of a table: SQL for FROM, and the engine's types of its columns."""
+    """Some rows of a table: SQL for FROM, and the engine's types of the columns."""
 
     origin: str
     types: Mapping[str, str]
@@ -26,17 +26,17 @@ class Piece:
 
 
 def piece_select(catalog: Catalog, table: str, piece: Piece, everywhere: Collection[str]) -> exp.Select:
-    """One piece of a table, as the catalog declares it."""
+    """The query that reads one piece of a table as the catalog declares it."""
     origin = sqlglot.parse_one(f"SELECT * FROM {piece.origin}", read="duckdb").args["from_"].this
     read = reading(piece.collated)
-    made = projection(catalog, table, origin, piece.types, read, DIALECT, everywhere)
-    spelled = {fold(each): each for each in (*piece.types, *catalog.tables[table].columns)}
-    for column in made.expressions:
+    select = projection(catalog, table, origin, piece.types, read, DIALECT, everywhere)
+    spelled = {fold(name): name for name in (*piece.types, *catalog.tables[table].columns)}
+    for column in select.expressions:
         column.set("alias", exp.to_identifier(spelled[column.alias], quoted=True))
-    return made
+    return select
 
 
 def described(connection: duckdb.DuckDBPyConnection, origin: str) -> dict[str, str]:
-    """The engine's types of what can stand in FROM."""
+    """The column names and engine types of an item of FROM."""
     rows = connection.execute(f"DESCRIBE SELECT * FROM {origin}").fetchall()
     return {name: kind for name, kind, *_ in rows}

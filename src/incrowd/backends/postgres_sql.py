@@ -1,5 +1,6 @@
-"""PostgreSQL's words for the constructs of a statement. Its casts and arithmetic raise where others give
-NULL, infinity or zero: what the planner does not rule out is ruled out here.
+"""PostgreSQL's dialect. Its casts and arithmetic raise where other engines return NULL, infinity or zero.
+
+The cases that the planner does not rule out are ruled out here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _type(node: exp.Expr) -> exp.Expr:
 
 
 def _try_cast(node: exp.Expr) -> exp.Expr:
-    """The cast where it cannot raise. PostgreSQL rounds halves to the even number, as is meant."""
+    """A cast guarded by CASE, so that it cannot raise. PostgreSQL rounds halves to even, as it should."""
     to = node.args["to"]
     plain = exp.Cast(this=node.this.copy(), to=to.copy())
     if reads_float(node):
@@ -42,7 +43,7 @@ def _try_cast(node: exp.Expr) -> exp.Expr:
 
 
 def _exists(text: exp.Expr) -> exp.Expr:
-    """Whether a text of the form YYYY-MM-DD, with a month from 1 to 12, names a day of the calendar."""
+    """SQL that tests that a text YYYY-MM-DD, with a month from 1 to 12, names a day of the calendar."""
     year, month, day = (
         exp.cast(call("SUBSTR", text, number(start), number(length)), "INT")
         for start, length in ((1, 4), (6, 2), (9, 2))
@@ -53,7 +54,7 @@ def _exists(text: exp.Expr) -> exp.Expr:
 
     leap = exp.or_(divides(400), exp.and_(divides(4), exp.not_(divides(100))))
     february = case((leap, number(29)), default=number(28))
-    short = exp.In(this=month.copy(), expressions=[number(each) for each in (4, 6, 9, 11)])
+    short = exp.In(this=month.copy(), expressions=[number(month) for month in (4, 6, 9, 11)])
     last = case(
         (exp.EQ(this=month.copy(), expression=number(2)), february), (short, number(30)), default=number(31)
     )
@@ -68,7 +69,7 @@ def _matches(node: exp.Expr) -> exp.Expr:
 
 
 def _round(node: exp.Expr) -> exp.Expr:
-    """To the nearest whole number, halves away from zero; infinity and NaN stay what they are."""
+    """Round to the nearest whole number, halves away from zero. Infinity and NaN stay as they are."""
     value = exp.paren(node.this)
     down, up = (kind(this=value.copy()) for kind in (exp.Floor, exp.Ceil))
     half = exp.cast(exp.Literal.string("0.5"), "DOUBLE")
@@ -80,7 +81,7 @@ def _round(node: exp.Expr) -> exp.Expr:
 
 
 def _plain_division(node: exp.Expr) -> exp.Expr:
-    """Of floats, or of 64-bit integers towards zero: what / does, without the generator's own guards."""
+    """Plain / without sqlglot's own guards: division of floats, or of 64-bit integers towards zero."""
     return exp.Div(this=node.this.copy(), expression=node.expression.copy(), typed=True, safe=False)
 
 
@@ -91,7 +92,7 @@ def _truncate(node: exp.Expr) -> exp.Expr:
 
 
 def _extract(node: exp.Expr) -> exp.Expr:
-    """A part of a date; a second comes with its fraction here."""
+    """A part of a date, rounded down: PostgreSQL's seconds have a fraction."""
     part = {"DAYOFWEEK": "DOW"}.get(node.name.upper(), node.name.upper())
     return exp.Floor(this=exp.Extract(this=exp.var(part), expression=node.expression.copy()))
 
@@ -109,23 +110,23 @@ _TEXTS = (
     *(exp.If, exp.Case, exp.Coalesce, exp.DPipe, exp.Nullif, exp.Paren, exp.Upper, exp.Lower, exp.Trim),
     *(exp.Substring, exp.Left, exp.Right, exp.Replace),
 )
-"""What makes text of constants."""
+"""Constructs that make text of constants."""
 
 
 def _literal(node: exp.Expr) -> exp.Expr:
-    """A constant that becomes a text of its own: compared by code points, not by the server's locale."""
+    """A constant that becomes a text of its own is compared by code points, not by the server's locale."""
     if node.is_string and (isinstance(node.parent, _TEXTS) or _beside_constants(node)):
         return exp.Collate(this=node.copy(), expression=_C.copy())
     return node
 
 
 def _beside_constants(node: exp.Expr) -> bool:
-    """Whether a constant is compared with constants alone."""
+    """True if a constant is compared only with constants."""
     parent = node.parent
     if not isinstance(parent, exp.Predicate):
         return False
-    sides = [each.this if isinstance(each, exp.Collate) else each for each in parent.iter_expressions()]
-    return all(isinstance(each, exp.Literal) for each in sides)
+    sides = [side.this if isinstance(side, exp.Collate) else side for side in parent.iter_expressions()]
+    return all(isinstance(side, exp.Literal) for side in sides)
 
 
 def _cast(node: exp.Expr) -> exp.Expr:

@@ -1,7 +1,7 @@
-"""Columns of Parquet files as statements compute with them: in Spark's own types, where no value raises.
+"""Reads columns of Parquet files in Spark types that statements compute with. No value raises.
 
-Moments and days come from `spark_files` as the integers that are stored. A column that identifies units is
-read so that two values are never one: exactly, or as NULL, which is nobody.
+Timestamps and dates come from `spark_files` as the stored integers. A column that identifies units is read so
+that two values never become one: a value is read exactly or becomes NULL, which is nobody.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from incrowd.errors import QueryError
 from incrowd.query.typed import Kind
 
 _ENDS = (2**63 - 1) // 1000
-"""The last millisecond that is a 64-bit number of microseconds, on either side of 1970."""
+"""The last millisecond, on either side of 1970, whose microseconds fit into 64 bits."""
 _CANONICAL = r"\A(?:0|-?[1-9][0-9]*)\z"
-"""Texts of whole numbers of which no two are of one number."""
+"""Texts of whole numbers in which each number has one spelling."""
 
 
 def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
     """A column in a type that statements compute with, and its kind."""
-    found = column_type(engine_type)
-    if found == "decimal":
+    stored = column_type(engine_type)
+    if stored == "decimal":
         return _decimal(column, kind, identifies)
-    if found == "text":
+    if stored == "text":
         return _text(column, kind, identifies)
-    if found == "timestamp":
+    if stored == "timestamp":
         return _moment(column, engine_type), "timestamp"
-    if found == "date":
+    if stored == "date":
         return call("DATE_FROM_UNIX_DATE", column), "date"
-    if found == "boolean":
+    if stored == "boolean":
         return column, "boolean"
     raise QueryError(f"{engine_type} is not understood.")
 
 
 def _decimal(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
-    # Without safe, the generator writes a cast that wraps around.
+    # Without `safe`, sqlglot writes a cast that wraps around.
     if kind == "text":
         return plain_digits(column), "text"
     if kind != "integer":
@@ -49,7 +49,7 @@ def _decimal(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr,
 
 
 def plain_digits(column: exp.Column) -> exp.Expr:
-    """A decimal with all digits of its type, where Spark writes small ones with an exponent, as 1.5E-7."""
+    """A decimal with all digits of its type. Spark itself writes small ones with an exponent, as 1.5E-7."""
     text = exp.cast(column, "STRING", dialect="spark")
     mark, nothing = exp.Literal.string("E-"), exp.Literal.string("")
     digits = call("SUBSTRING_INDEX", text, mark, number(1))
@@ -65,7 +65,7 @@ def plain_digits(column: exp.Column) -> exp.Expr:
 
 
 def _text(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr, Kind]:
-    # Bytes that are no text would make whoever reads an answer raise.
+    # Bytes that are not valid text would make the reader of an answer raise.
     text = call("TRY_VALIDATE_UTF8", column)
     if not identifies or kind in ("text", "date"):
         return text, "text"
@@ -78,7 +78,7 @@ def _text(column: exp.Column, kind: str, identifies: bool) -> tuple[exp.Expr, Ki
 
 
 def _moment(column: exp.Column, engine_type: str) -> exp.Expr:
-    """Without a time zone; of those with one, the time in UTC."""
+    """A timestamp without a time zone; for types with a zone, the time in UTC."""
     if engine_type == "timestamp[ns, int96]":
         return exp.cast(column, "TIMESTAMP_NTZ", dialect="spark")
     micros: exp.Expr = column
@@ -86,7 +86,7 @@ def _moment(column: exp.Column, engine_type: str) -> exp.Expr:
         fits = exp.Between(this=column.copy(), low=number(-_ENDS), high=number(_ENDS))
         micros = case((fits, exp.Mul(this=column.copy(), expression=number(1000))))
     elif engine_type.startswith("timestamp[ns"):
-        # The nearest microsecond, halves away from 1970, as DuckDB has it.
+        # Round to the nearest microsecond, halves away from 1970, as DuckDB does.
         rest = exp.Mod(this=column.copy(), expression=number(1000))
         up = exp.GTE(this=rest, expression=number(500)), number(1)
         down = exp.LTE(this=rest.copy(), expression=number(-500)), number(-1)

@@ -1,7 +1,7 @@
-"""Spark SQL's words for the constructs of a statement.
+"""Spark's dialect, for sessions with `SETTINGS`.
 
-They hold in a session with `SETTINGS`: what does not fit is NULL there and whole numbers wrap around, so
-nothing raises; what must not wrap, sums, is put together from parts that cannot.
+Under these settings nothing raises: values that do not fit become NULL, and whole numbers wrap around. Sums
+must not wrap around, so they are built from parts that cannot.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from incrowd.backends.translation import Dialect, call, case, case_table, number
 from incrowd.errors import BackendError
 
 PLACE = "__place"
-"""The column of a table that tells each of its rows from all others, the same whenever it is read."""
+"""The column that identifies a row of a table: unique, and the same at every read."""
 SETTINGS: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "false",
-    # Names are folded already, and by ASCII letters alone, as the planner compares them.
+    # Names are already folded, in ASCII letters only, as the planner compares them.
     "spark.sql.caseSensitive": "true",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreInvalidPartitionPaths": "false",
@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.parquet.enableVectorizedReader": "true",
     "spark.sql.parquet.fieldId.read.enabled": "false",
-    # Whether rows are looked at must not depend on what a footer says about those beside them.
+    # Whether a row is read must not depend on a footer's statistics, which come from other rows too.
     "spark.sql.parquet.filterPushdown": "false",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
@@ -37,13 +37,13 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.parser.quotedRegexColumnNames": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Else the names of all folders together decide what each of them means.
+    # Otherwise all folder names together decide the type of a folder column.
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.timestampType": "TIMESTAMP_NTZ",
-    # Else a text such as ${env:HOME} would be replaced.
+    # Otherwise a text such as ${env:HOME} would be replaced.
     "spark.sql.variable.substitute": "false",
 }
-"""What a session must say for these words to mean what they must."""
+"""The settings under which the constructs of this dialect have the right meaning."""
 _Type = exp.DataType.Type
 _LIMB = 21
 MOST = 2**63 - 1
@@ -52,7 +52,7 @@ _LARGEST_PLACE = 2**31 - 1
 
 def _type(node: exp.Expr) -> exp.Expr:
     if node.this == _Type.INT128:
-        # Only bounds that sums are compared with are so wide, and sums stop at 64 bits here.
+        # Only the bounds of sums have 128 bits, and sums stop at the ends of 64 bits here.
         bound = node.parent.this if isinstance(node.parent, exp.Cast) else None
         if not isinstance(bound, exp.Literal | exp.Neg) or abs(int(bound.name)) > MOST:
             raise BackendError("A number of more than 64 bits is not known on Spark; use DuckDB.")
@@ -63,7 +63,7 @@ def _type(node: exp.Expr) -> exp.Expr:
 
 
 def _cte(node: exp.Expr) -> exp.Expr:
-    # Spark keeps what it computes twice by itself (or does not): tables give the same rows at each reading.
+    # Drop the MATERIALIZED hint: Spark has none, and stored tables re-read identically.
     node.set("materialized", None)
     return node
 
@@ -73,11 +73,11 @@ def _real(value: float) -> exp.Expr:
 
 
 def _try_cast(node: exp.Expr) -> exp.Expr:
-    """Of a float: the nearest whole number, halves to the even one. Of text: NULL for a day that is none."""
+    """For a float, the nearest whole number, halves to even. For text, NULL if it names no day."""
     if reads_float(node):
         nearest = exp.cast(call("RINT", node.this), "BIGINT")
         return case((within_int64(node.this), nearest))
-    # Without safe, the generator writes a plain cast.
+    # Without `safe`, sqlglot writes a plain cast.
     return exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True)
 
 
@@ -91,12 +91,12 @@ def _matches(node: exp.Expr) -> exp.Expr:
 
 
 def _bounded(node: exp.Expr) -> bool:
-    """Whether a statement casts the result to an integer: it then keeps it within 64 bits."""
+    """True if the statement casts the result to an integer; it then keeps it within 64 bits."""
     return type(node.parent) is exp.Cast and node.parent.to.this == _Type.BIGINT
 
 
 def _floor(node: exp.Expr) -> exp.Expr:
-    """As a float, as Spark's own is an integer. Infinity and NaN stay what they are."""
+    """FLOOR or CEIL as a float; Spark's own returns an integer. Infinity and NaN stay as they are."""
     down = isinstance(node, exp.Floor)
     if down and _bounded(node):
         return call("FLOOR", node.this)
@@ -107,28 +107,29 @@ def _floor(node: exp.Expr) -> exp.Expr:
 
 
 def _trunc(node: exp.Expr) -> exp.Expr:
-    """What is left without the remainder of a division by 1, which floats have exactly."""
+    """The value minus its remainder modulo 1, which is exact for floats."""
     if _bounded(node):
         return exp.paren(node.this)
     rest = exp.Mod(this=exp.paren(node.this.copy()), expression=_real(1.0))
-    # Infinity has the remainder NaN, and is to stay infinity.
+    # The remainder of infinity is NaN; infinity must stay infinity.
     kept = call("NANVL", rest, _real(0.0))
     return exp.paren(exp.Sub(this=exp.paren(node.this.copy()), expression=kept))
 
 
 def _sum(node: exp.Expr) -> exp.Expr:
-    """A sum of 64-bit integers that does not wrap around: exact within 64 bits, and else the end of them.
+    """A sum of 64-bit integers that does not wrap around: exact within 64 bits, else the nearest end.
 
-    Each is cut into three, x = 2^42 high + 2^21 middle + low with 0 <= middle, low < 2^21, whose sums H, M, L
-    are exact for up to 2^41 rows. With carries, top = H + (M + L // 2^21) // 2^21, the sum is 2^42 top plus
-    less than 2^42: it is within 64 bits where -2^21 <= top < 2^21, and there 2^42 H + 2^21 M + L, computed
-    modulo 2^64, is the sum itself. Bounds that statements compare sums with are far below the ends.
+    Each integer is split into three parts, x = 2^42 high + 2^21 middle + low with 0 <= middle, low < 2^21.
+    Their sums H, M, L are exact for up to 2^41 rows. With carries, top = H + (M + L // 2^21) // 2^21, the sum
+    is 2^42 top plus less than 2^42. It is within 64 bits if -2^21 <= top < 2^21, and then 2^42 H + 2^21 M +
+    L, computed modulo 2^64, is the sum itself. The bounds that statements compare sums with are far below the
+    ends.
     """
     value = exp.cast(node.this, "BIGINT")
     masked = [
-        exp.BitwiseAnd(this=each, expression=_whole(2**_LIMB - 1)) for each in (_down(value), value.copy())
+        exp.BitwiseAnd(this=part, expression=_whole(2**_LIMB - 1)) for part in (_down(value), value.copy())
     ]
-    high, middle, low = (exp.Sum(this=each) for each in (_down(value, 2), *masked))
+    high, middle, low = (exp.Sum(this=limb) for limb in (_down(value, 2), *masked))
     carried = exp.Add(this=middle.copy(), expression=_down(low))
     top = exp.paren(exp.Add(this=high.copy(), expression=_down(carried)))
     parts = [
@@ -144,7 +145,7 @@ def _sum(node: exp.Expr) -> exp.Expr:
 
 
 def _down(value: exp.Expr, limbs: int = 1) -> exp.Expr:
-    """Divided by a power of 2^21, rounded down."""
+    """The value divided by a power of 2^21, rounded down."""
     return call("SHIFTRIGHT", value, number(limbs * _LIMB))
 
 
@@ -153,7 +154,7 @@ def _whole(value: int) -> exp.Expr:
 
 
 def _plain_division(node: exp.Expr) -> exp.Expr:
-    """Without the generator's own guards."""
+    """Division without sqlglot's own guards."""
     kind = type(node)
     flags = {"typed": True, "safe": False} if kind is exp.Div else {}
     return kind(this=node.this.copy(), expression=node.expression.copy(), **flags)
@@ -170,13 +171,14 @@ def _extract(node: exp.Expr) -> exp.Expr:
 def _truncate(node: exp.Expr) -> exp.Expr:
     unit = exp.Literal.string(node.args["unit"].name.upper())
     truncated = call("DATE_TRUNC", unit, exp.cast(node.this, "TIMESTAMP_NTZ", dialect="spark"))
-    # It comes as a moment of the session's time zone, which is UTC.
+    # The result is a timestamp in the session's time zone, which is UTC.
     return exp.cast(truncated, "TIMESTAMP_NTZ", dialect="spark")
 
 
 def _cased(node: exp.Expr) -> exp.Expr:
-    """Spark's own for plain ASCII, which all engines agree on; else the shared table, letter by letter, since
-    Spark's own makes two letters of some.
+    """UPPER or LOWER: Spark's own for plain ASCII, where all engines agree; otherwise the shared table.
+
+    The table maps letter by letter. Spark's own function turns some letters into two.
     """
     upper, text = isinstance(node, exp.Upper), node.this
     letters = (string.ascii_lowercase, string.ascii_uppercase)
@@ -184,12 +186,12 @@ def _cased(node: exp.Expr) -> exp.Expr:
         one + two for one, two in zip(letters if upper else letters[::-1], case_table(upper), strict=True)
     ]
     plain = exp.EQ(this=call("OCTET_LENGTH", text), expression=call("LENGTH", text))
-    mapped = call("TRANSLATE", text, *(exp.Literal.string(each) for each in table))
+    mapped = call("TRANSLATE", text, *(exp.Literal.string(letters) for letters in table))
     return case((plain, call("UPPER" if upper else "LOWER", text)), default=mapped)
 
 
 def _slice(node: exp.Expr) -> exp.Expr:
-    """Places are 32-bit integers here, and larger ones would wrap around."""
+    """Limit places to 32 bits, since larger ones would wrap around in Spark."""
     for key in ("start", "length", "expression"):
         place = node.args.get(key)
         if isinstance(place, exp.Literal) and int(place.name) > _LARGEST_PLACE:
@@ -198,7 +200,7 @@ def _slice(node: exp.Expr) -> exp.Expr:
 
 
 def _row(node: exp.Expr) -> exp.Expr:
-    """A row's number: any name that it alone has, at every reading, does."""
+    """ROW_NUMBER() becomes (file, row index): unique and stable across reads."""
     return exp.column(PLACE, quoted=True)
 
 
@@ -232,7 +234,7 @@ DIALECT = Dialect(
         exp.DateTrunc: _truncate,
         exp.DateDiff: lambda node: call("DATEDIFF", node.this, node.expression),
         exp.Window: _row,
-        # Halves go away from zero, by way of exact decimals.
+        # Spark's ROUND rounds halves away from zero, through exact decimals.
         **dict.fromkeys((exp.Round, exp.RowNumber), _same),
     },
 )

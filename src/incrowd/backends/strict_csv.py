@@ -1,15 +1,15 @@
-"""CSV, read strictly and record by record: nothing about how a file is read depends on what a row holds.
+"""A strict CSV reader: how a file is read never depends on the values in its rows.
 
-The first line alone says the column names and the delimiter. Every column is text; an empty field is NULL.
-What counts as a record:
+Only the first line decides the column names and the delimiter. Every column is text; an empty field is NULL.
+The rules for records:
 
-- A field in double quotes may hold anything, line breaks too; a quote inside it is doubled.
+- A field in double quotes may hold anything, also line breaks; a quote inside it is doubled.
 - A field without quotes holds no quote.
-- A record ends at LF, CRLF or CR, in any mixture. Empty lines are passed over.
+- A record ends at LF, CRLF or CR, in any mixture. Empty lines are skipped.
 - Every record has as many fields as the first line, and the text is UTF-8.
 
-A file that breaks one of these rules is refused as a whole. To go on would be a guess, and a wrong guess
-turns one person's text into other people's rows: a quote that is never closed swallows what stands behind it.
+A file that breaks one of these rules is refused as a whole. Reading on would be a guess, and a wrong guess
+turns one person's text into other people's rows: a quote that is never closed swallows everything after it.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _FAILURES = (OSError, EOFError, zlib.error)
 BLOCK = 16 << 20
 """How many bytes are read at once."""
 _LONGEST_RECORD = (1 << 31) - (1 << 20)
-"""What the parser takes at once: offsets of 32 bits."""
+"""The parser's limit for one block: it uses 32-bit offsets."""
 
 
 class Malformed(Exception):  # noqa: N818
-    """The file breaks a rule of the format; says which, and holds nothing of the file."""
+    """The file breaks a rule of the format. The message names the rule and quotes nothing from the file."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the first line says, and where the records begin."""
+    """The column names and delimiter in the first line, and the place where it ends."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -57,12 +57,12 @@ class Header:
 
 
 class Records:
-    """Bytes behind the first line in blocks of whole records, with every quote where one may be.
+    """The bytes after the first line, in blocks of whole records, with every quote checked.
 
-    Quotes open and close in turns. One that opens must follow a delimiter, a line end or the quote that
-    closed just before (a doubled quote); one that closes must be followed by a delimiter, a line end, a
-    quote or the end of the file. A line end is a record's where the quotes before it are even in number:
-    there the blocks are cut, so that no parser ever begins, or stops, inside somebody's text.
+    Quotes open and close in turn. An opening quote must follow a delimiter, a line end or the quote that
+    closed just before (a doubled quote). A closing quote must be followed by a delimiter, a line end, a quote
+    or the end of the file. A line end closes a record if the number of quotes before it is even. Blocks are
+    cut only there, so that no parser ever starts or stops inside somebody's text.
     """
 
     def __init__(self, stream: BinaryIO, delimiter: str, block: int = BLOCK) -> None:
@@ -74,7 +74,7 @@ class Records:
         self._last = ord("\n")
 
     def __iter__(self) -> Iterator[bytes]:
-        """The blocks. Malformed where a quote is at a wrong place."""
+        """The blocks. Raises Malformed if a quote is at a wrong place."""
         held: list[bytes] = []
         while chunk := self._stream.read(self._block):
             end = self._check(chunk)
@@ -90,7 +90,7 @@ class Records:
             yield b"".join(held)
 
     def _check(self, chunk: bytes) -> int:
-        """Where the last record that ends in this chunk ends; 0 where none does."""
+        """The end of the last record that ends in this chunk; 0 if none does."""
         closed = self._last == _QUOTE and not self._inside
         if closed and not self._border[chunk[0]]:
             raise Malformed("text stands behind a closing quote")
@@ -114,7 +114,7 @@ class Records:
 
 
 def _last_end(held: Bytes, quotes: npt.NDArray[np.int64], inside: bool) -> int:
-    """Behind the last line end that has an even number of quotes before it; 0 where there is none."""
+    """The place after the last line end with an even number of quotes before it; 0 if there is none."""
     ends = np.flatnonzero((held == _LINE_ENDS[0]) | (held == _LINE_ENDS[1]))
     outside = ends[(np.searchsorted(quotes, ends) + inside) % 2 == 0]
     return int(outside[-1]) + 1 if outside.size else 0
@@ -138,7 +138,7 @@ def read_header(path: str, table: str) -> Header:
         names = next(csv.reader([line.decode("utf-8")], delimiter=chr(delimiter), strict=True), [])
     except (csv.Error, UnicodeDecodeError):
         names = []
-    if not names or any(not each for each in names) or len({fold(each) for each in names}) < len(names):
+    if not names or any(not name for name in names) or len({fold(name) for name in names}) < len(names):
         raise CatalogError(
             f"tables.{table}: the first line of {Path(path).name} must name the columns, each by a name "
             "of its own."
@@ -147,7 +147,7 @@ def read_header(path: str, table: str) -> Header:
 
 
 def _first_record(content: bytes) -> bytes:
-    """Up to the first line end that is not inside quotes."""
+    """The bytes up to the first line end that is not inside quotes."""
     inside = False
     for place, byte in enumerate(content):
         if byte == _QUOTE:
@@ -158,7 +158,7 @@ def _first_record(content: bytes) -> bytes:
 
 
 def _opened(path: str) -> BinaryIO:
-    """A file's bytes, unpacked."""
+    """Open a file for reading, decompressed if it is gzipped."""
     return gzip.open(path) if path.endswith(".gz") else Path(path).open("rb")  # type: ignore[return-value]
 
 
@@ -167,7 +167,7 @@ def _unreadable(path: str, table: str, failure: str) -> CatalogError:
 
 
 def batches(path: str, header: Header, table: str, block: int = BLOCK) -> Iterator[pa.RecordBatch]:
-    """The records of a file as columns of text; CatalogError where the file is not well-formed."""
+    """The records of a file as columns of text. CatalogError if the file is not well-formed."""
     said = failure = ""
     try:
         with _opened(path) as stream:
@@ -178,7 +178,7 @@ def batches(path: str, header: Header, table: str, block: int = BLOCK) -> Iterat
         said = str(error)
     except _FAILURES as error:
         failure = type(error).__name__
-    # Raised here, where nothing keeps the first error: it may hold bytes of the file.
+    # Raised outside the handlers, so that the first error, which may hold bytes of the file, is not kept.
     if failure:
         raise _unreadable(path, table, failure)
     if said:
@@ -190,12 +190,12 @@ def batches(path: str, header: Header, table: str, block: int = BLOCK) -> Iterat
 
 def _parsed(records: bytes, header: Header) -> list[pa.RecordBatch]:
     numbers = [str(place) for place in range(len(header.names))]
-    # Under a first line of our own: without any, empty lines alone would be an error.
+    # Add a header line of our own: without one, a block of empty lines would be an error.
     content = b"".join([f"{header.delimiter.join(numbers)}\n".encode(), records])
     try:
-        found = pa.csv.read_csv(
+        table = pa.csv.read_csv(
             pa.BufferReader(content),
-            # One block: the parser's own way of cutting loses count of quotes, and of line ends within them.
+            # Parse as one block: when Arrow splits blocks, it loses count of quotes and of line ends in them.
             pa.csv.ReadOptions(block_size=len(content) + 1),
             pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
             pa.csv.ConvertOptions(
@@ -208,7 +208,7 @@ def _parsed(records: bytes, header: Header) -> list[pa.RecordBatch]:
     except pa.ArrowInvalid:
         raise Malformed("a line has more or fewer fields than the first") from None
     try:
-        found.validate(full=True)
+        table.validate(full=True)
     except pa.ArrowInvalid:
         raise Malformed("its text is not UTF-8") from None
-    return found.rename_columns(header.names).to_batches()  # type: ignore[no-any-return]
+    return table.rename_columns(header.names).to_batches()  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
 """Statements as trees, and the one place where a tree becomes text.
 
-A statement stays a tree of sqlglot's until its engine runs it: nothing is pasted into text, and no text is
-parsed again. A node has one parent, so what is used a second time is copied (`own`).
+A statement stays a sqlglot tree until its engine runs it: nothing is pasted into text, and no text is parsed
+again. A node has one parent, so a node that is used a second time is copied (`own`).
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _LEVELS: dict[type[exp.Expr], int] = {
     exp.Div: 7,
     exp.Collate: 8,
 }
-"""How tightly operators bind that all engines agree on; others stand in parentheses inside one another."""
+"""The binding strength of operators on which all engines agree. Others get parentheses inside one another."""
 _TIGHT = 9
-"""The level of every other operator, whose operands stand in parentheses."""
+"""The level of every other operator; its operands get parentheses."""
 _CHAINS = (exp.Or, exp.And, exp.Add, exp.Sub, exp.Mul, exp.Div)
-"""Operators that are read from the left: their left side may be one of the same level."""
+"""Operators that associate to the left: their left side may have the same level."""
 _OPERATORS = (exp.Binary, exp.Unary, exp.Predicate, exp.AtTimeZone)
 _CLOSED = (exp.Paren, exp.RegexpFullMatch, exp.SubqueryPredicate, exp.Corr)
-"""Operators by name, with brackets of their own in text."""
+"""Operators that are written with their own brackets."""
 _FIXED = (*_CLOSED, exp.Escape, exp.Dot, exp.Kwarg, exp.PropertyEQ)
-"""Those whose operands take no parentheses."""
+"""Operators whose operands take no parentheses."""
 _SIDES = ("this", "expression", "low", "high")
 
 
 def own(node: _Node) -> _Node:
-    """A node for a place of its own: itself when it stands nowhere yet, else a copy."""
+    """The node itself if it has no parent yet, else a copy."""
     return node if node.parent is None else node.copy()
 
 
 def column(name: str, table: str = "") -> exp.Column:
-    """A column by name; with the relation that it is of, where several have one of that name."""
+    """A column by name, with its relation if several relations have a column of that name."""
     named = exp.Identifier(this=name, quoted=False)
     if not table:
         return exp.Column(this=named)
@@ -55,9 +55,9 @@ def column(name: str, table: str = "") -> exp.Column:
 
 def cast(node: exp.Expr, to: exp.DType) -> exp.Cast:
     """CAST to a type without parameters."""
-    made = exp.Cast(this=own(node), to=exp.DataType(this=to, nested=False))
-    made.type = exp.DataType(this=to, nested=False)
-    return made
+    conversion = exp.Cast(this=own(node), to=exp.DataType(this=to, nested=False))
+    conversion.type = exp.DataType(this=to, nested=False)
+    return conversion
 
 
 def number(value: int) -> exp.Expr:
@@ -81,18 +81,18 @@ def missing(to: exp.DType = exp.DType.BIGINT) -> exp.Cast:
 
 
 def joined(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """Two sides of an operator."""
+    """An operator with its two sides."""
     return kind(this=own(left), expression=own(right))
 
 
 def quotient(left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """left / right of floats; the flags say, as DuckDB's parser does, that engines add no guards."""
+    """left / right of floats. The flags, as DuckDB's parser sets them, keep sqlglot from adding guards."""
     return exp.Div(this=own(left), expression=own(right), typed=False, safe=False)
 
 
 def applied(kind: type[exp.Expr], *arguments: exp.Expr) -> exp.Expr:
-    """A function of its first argument; the others are listed behind it."""
-    first, *others = (own(each) for each in arguments)
+    """A function of one or more arguments."""
+    first, *others = (own(argument) for argument in arguments)
     return kind(this=first, expressions=others) if others else kind(this=first)
 
 
@@ -132,7 +132,7 @@ def table_rows(table: str) -> exp.Select:
 
 
 def distinct_values(domain: exp.Query) -> exp.Select:
-    """The values v of a query, each once.
+    """The distinct values v of a query.
 
     >>> text_of(distinct_values(exp.select("v").from_("t")))
     'SELECT DISTINCT v FROM (SELECT v FROM t) AS domain'
@@ -142,7 +142,7 @@ def distinct_values(domain: exp.Query) -> exp.Select:
 
 
 def quoted(name: str, dialect: str = DIALECT) -> str:
-    """A name as an engine's text has it, whatever its letters are.
+    """A quoted name in an engine's dialect, whatever its letters are.
 
     >>> quoted('a "b" c'), quoted("a`b", "spark")
     ('"a ""b"" c"', '`a``b`')
@@ -151,7 +151,7 @@ def quoted(name: str, dialect: str = DIALECT) -> str:
 
 
 def constant(value: str, dialect: str = DIALECT) -> str:
-    """A text as an engine's text has it.
+    """A text constant in an engine's dialect.
 
     >>> constant("it's")
     "'it''s'"
@@ -160,7 +160,7 @@ def constant(value: str, dialect: str = DIALECT) -> str:
 
 
 def text_of(tree: exp.Expr, dialect: str = DIALECT) -> str:
-    """A tree as text that means the same: with parentheses wherever an operator would tear others apart.
+    """A tree as text with the same meaning, with parentheses wherever operators would regroup without them.
 
     >>> sum_of = joined(exp.Add, column("a"), column("b"))
     >>> text_of(joined(exp.Mul, sum_of, joined(exp.Sub, column("c"), sum_of)))
@@ -182,7 +182,7 @@ def digest_of(tree: exp.Expr, dialect: str = DIALECT) -> bytes:
 
 
 def _holds(node: exp.Expr, side: str, operand: exp.Expr) -> bool:
-    """Whether an operand stays together without parentheses."""
+    """True if an operand stays together without parentheses."""
     if not isinstance(operand, _OPERATORS) or isinstance(operand, _CLOSED):
         return not isinstance(operand, exp.Query) or isinstance(operand, exp.Subquery)
     inner, outer = _LEVELS.get(type(operand)), _LEVELS.get(type(node), _TIGHT)
