@@ -1,7 +1,7 @@
-"""What an engine must do: describe public columns, run a statement over integers, tell the version of the
-data.
+"""The interface of an engine: describe public columns, run a statement over integers, tell the data's
+version.
 
-A backend returns exact numbers and knows neither noise nor budgets; what it returns never leaves the curator.
+A backend returns exact numbers and knows neither noise nor budgets. Its results never leave the curator.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Backend(Protocol):
         ...
 
     def refresh(self, tables: Iterable[str]) -> None:
-        """Look again at tables that may have changed since the last question, before anything is spent.
+        """Check again tables that may have changed since the last question, before anything is spent.
 
-        CatalogError where one cannot be read any more.
+        CatalogError if one cannot be read any more.
         """
         ...
 
@@ -35,7 +35,7 @@ class Backend(Protocol):
         ...
 
     def prove(self, tree: exp.Query) -> None:
-        """BackendError unless no row can make the engine raise on a statement, which is in DuckDB's words."""
+        """BackendError unless no row can make the engine raise on a statement in DuckDB's dialect."""
         ...
 
     def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
@@ -43,5 +43,5 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         ...

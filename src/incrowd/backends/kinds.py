@@ -1,4 +1,4 @@
-"""How each kind of value comes back from an engine, whatever the engine calls its type."""
+"""The Arrow type in which each kind of value comes back, whatever the engine calls its type."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ARROW_TYPES: Mapping[str, pa.DataType] = {
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
 }
-"""The type of a column of each kind in a result."""
+"""The Arrow type of a result's column, by kind."""
 
 
 def arrow_type(engine_type: str) -> pa.DataType:
-    """The type of a result's column, by the engine's name of its type; text where it is not known.
+    """The Arrow type of a result's column, by the engine's name of its type; text if it is not known.
 
     >>> arrow_type("int8"), arrow_type("float8"), arrow_type("numeric")
     (DataType(int64), DataType(double), DataType(string))

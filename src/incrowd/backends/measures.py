@@ -1,7 +1,7 @@
-"""Values on their grids, as SQL: a measure's value in whole steps, the cell of a histogram, a unit's weight.
+"""SQL for values on their grids: a measure's value in whole steps, the cell of a histogram, a unit's weight.
 
-Each expression here is an integer whatever the row holds, and none can raise: what is clamped is clamped
-before it is cast.
+Each expression here is an integer whatever the row holds, and none can raise: values are clamped before they
+are cast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from incrowd.query import Measure
 from incrowd.query.typed import double
 
 KEY_MASS = 1024
-"""A unit gives its groups this much key weight in all, in whole numbers: one with more groups gives none."""
+"""The key weight of a unit over all its groups, in whole numbers. A unit with more groups gives none."""
 MOST = 2**62
 MOST_RELEASED = 2**61
 CENSUS_BITS = 20
@@ -42,7 +42,7 @@ def _where(measure: Measure, node: exp.Expr) -> exp.Expr:
 
 
 def steps_of(measure: Measure, exponent: int) -> exp.Expr:
-    """The measure's value on one row, in steps of 2^exponent; NULL where it is not there.
+    """The measure's value on one row, in steps of 2^exponent; NULL if it is absent.
 
     Rounding to the nearest step moves no value past the clamped ends rounded up: floating-point subtraction,
     scaling by a power of two and FLOOR are monotone. Half a step is added before scaling, so that no value
@@ -56,7 +56,7 @@ def steps_of(measure: Measure, exponent: int) -> exp.Expr:
     inside = cast(exp.Floor(this=nearest), exp.DType.BIGINT)
     low, high = measure.low, measure.high
     if measure.level == "pair":
-        # The pair's sum is what is bounded; a row only has to fit into the integer.
+        # The bound holds for the pair's sum; a row only has to fit into the integer.
         widest = math.ldexp(1.0, _PAIR_BITS + exponent)
         low, high = -widest, widest
     below, above = (integer(_grid(end - measure.centre, exponent)) for end in (low, high))
@@ -74,12 +74,12 @@ def _grid(value: float, exponent: int) -> int:
 
 
 def cell_of(measure: Measure) -> exp.Expr:
-    """The cell of a quantile's histogram that a row falls into; NULL where its value is not there."""
+    """The cell of a quantile's histogram into which a row falls; NULL if its value is absent."""
     assert measure.value is not None
     value = measure.value.copy()
     width = (measure.high - measure.low) / measure.buckets
     low, high, last = double(measure.low), double(measure.high), integer(measure.buckets - 1)
-    # One cell is added before the division and taken off again, so that nothing vanishes below float64.
+    # One cell is added before the division and subtracted afterwards, so that nothing vanishes below float64.
     raised = joined(exp.Add, joined(exp.Sub, value, low), double(width))
     cells = cast(exp.Floor(this=quotient(raised, double(width))), exp.DType.BIGINT)
     least = exp.Least(this=joined(exp.Sub, cells, integer(1)), expressions=[own(last)], ignore_nulls=True)
@@ -100,20 +100,20 @@ def pair_value(measure: Measure, column: exp.Expr, exponent: int) -> exp.Expr:
 
 
 def weight_of(column: exp.Expr, signed: bool) -> exp.Expr:
-    """The sum of absolute values; NULL beyond 2^62, where a unit counts for nothing."""
+    """The sum of absolute values; NULL beyond 2^62, and then the unit counts for nothing."""
     summed = total_of(applied(exp.Abs, column) if signed else column)
     return chosen((joined(exp.LTE, summed, wide(MOST)), cast(summed, exp.DType.BIGINT)))
 
 
 def unit_sum(column: exp.Expr) -> exp.Expr:
-    """What a unit's rows sum to; NULL beyond 2^62."""
+    """The sum of a unit's rows; NULL beyond 2^62."""
     summed, bound = total_of(column), wide(MOST)
     inside = joined(exp.And, joined(exp.LTE, summed, bound), joined(exp.GTE, summed, applied(exp.Neg, bound)))
     return chosen((inside, cast(summed, exp.DType.BIGINT)))
 
 
 def counted(node: exp.Expr) -> exp.Expr:
-    """A sum as BIGINT, clamped to what mechanisms take: a contraction, so no sensitivity grows."""
+    """A sum as BIGINT, clamped to the range of mechanisms. Clamping contracts, so no sensitivity grows."""
     bound = wide(MOST_RELEASED)
     low = applied(exp.Neg, bound)
     inside = applied(exp.Coalesce, node, number(0))
@@ -122,23 +122,21 @@ def counted(node: exp.Expr) -> exp.Expr:
 
 
 def capped_sum(weight: exp.Expr, cap: int) -> exp.Expr:
-    """The total of units' weights, each up to a cap; a weight of NULL is beyond every cap."""
+    """The total of units' weights, each limited to a cap. A weight of NULL is beyond every cap."""
     most = integer(cap)
     return counted(exp.Sum(this=chosen((joined(exp.LTE, weight, most), weight), default=most)))
 
 
 def weight_cap(measure: Measure, cap: float | None = None) -> int:
-    """A cap in the units that weights are counted in: steps, rows, or groups."""
-    given = measure.cap if cap is None else cap
+    """A cap in the unit of the weights: steps, rows or groups."""
+    limit = measure.cap if cap is None else cap
     if measure.weighing == "own" and measure.value is not None:
-        return max(1, math.ceil(math.ldexp(given or 0.0, -measure.exponent)))
-    return replace(measure, cap=given).rows_cap
+        return max(1, math.ceil(math.ldexp(limit or 0.0, -measure.exponent)))
+    return replace(measure, cap=limit).rows_cap
 
 
 def census_exponent(measure: Measure) -> int:
-    """The grid of a census: the largest value of one row is 2^20 steps; rows and groups are counted as they
-    are.
-    """
+    """The grid of a census: the largest value of one row is 2^20 steps. Rows and groups have steps of 1."""
     if measure.value is None or measure.weighing == "rows":
         return 0
     return math.ceil(math.log2(max(measure.limit, 2.0**-900))) - CENSUS_BITS

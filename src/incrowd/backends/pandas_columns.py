@@ -1,7 +1,7 @@
-"""Columns of pandas, NumPy and plain Python as Arrow's. Python objects are text, whatever they are.
+"""Converts columns of pandas, NumPy and plain Python to Arrow. Python objects are always read as text.
 
-Arrow would choose a type for them by looking at the values: one person's bytes would make numbers of nobody's
-text, and two ids would be read as one.
+Arrow would choose their type from the values: one person's value would then change how everybody's text is
+read, and two ids could be read as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOMENTS = ("s", "ms", "us", "ns")
 
 
 def pandas_column(values: pd.Series[Any], where: str) -> pa.Array | pa.ChunkedArray | None:
-    """A column of pandas; None where its type is not understood."""
+    """A pandas column as Arrow; None if its type is not understood."""
     import pandas as pd
 
     kind = values.dtype
@@ -32,7 +32,7 @@ def pandas_column(values: pd.Series[Any], where: str) -> pa.Array | pa.ChunkedAr
     if isinstance(kind, pd.CategoricalDtype):
         return _categories(values, where)
     if isinstance(kind, pd.DatetimeTZDtype):
-        # Time zones of Python that Arrow has no name for.
+        # Some of Python's time zones have no name in Arrow.
         return _typed(values.dt.tz_convert("UTC"), where)
     masked = (pd.BooleanDtype, pd.Float32Dtype, pd.Float64Dtype, *_whole_numbers())
     if isinstance(kind, (pd.StringDtype, pd.ArrowDtype, *masked)):
@@ -49,22 +49,22 @@ def _whole_numbers() -> list[type]:
 def _categories(values: pd.Series[Any], where: str) -> pa.Array | None:
     import pandas as pd
 
-    held = pandas_column(pd.Series(values.cat.categories), where)
-    if held is None:
+    categories = pandas_column(pd.Series(values.cat.categories), where)
+    if categories is None:
         return None
-    if isinstance(held, pa.ChunkedArray):
-        held = held.combine_chunks()
+    if isinstance(categories, pa.ChunkedArray):
+        categories = categories.combine_chunks()
     codes = values.cat.codes.to_numpy()
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), held)
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), categories)
 
 
 def numpy_column(values: np.ndarray[Any, Any], where: str) -> pa.Array | pa.ChunkedArray | None:
-    """An array of NumPy; None where its type is not understood."""
+    """A NumPy array as Arrow; None if its type is not understood."""
     if values.ndim != 1:
         raise CatalogError(f"{where}: expected an array of one dimension, not of {values.ndim}.")
     kind = values.dtype
     if kind.kind in "OUT":
-        # Arrow ends NumPy's own texts at their first NUL.
+        # Arrow cuts off NumPy's own texts at their first NUL.
         return text_column(values.tolist(), where)
     number = kind.kind in "biu" or (kind.kind == "f" and kind.itemsize <= 8)
     moment = kind.kind == "M" and np.datetime_data(kind) in [(unit, 1) for unit in _MOMENTS]
@@ -74,10 +74,10 @@ def numpy_column(values: np.ndarray[Any, Any], where: str) -> pa.Array | pa.Chun
 
 
 def text_column(values: Iterable[Any], where: str) -> pa.Array:
-    """Python objects as text: str and what is missing, nothing else.
+    """Python objects as text: only str and missing values are allowed.
 
-    Arrow itself would read bytes as text, and 'a' and b'a' as one person. A float is let through here to be
-    read as missing if it is NaN, or else refused by Arrow.
+    Arrow itself would read bytes as text, so that 'a' and b'a' would be one person. A float passes here;
+    Arrow reads NaN as missing and refuses every other float.
     """
     kinds = set(map(type, values))
     if all(issubclass(kind, (str, float, type(None))) or _is_missing(kind) for kind in kinds):

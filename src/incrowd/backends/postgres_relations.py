@@ -1,11 +1,12 @@
-"""Which relations of a PostgreSQL database may be read, and that they are still the same ones later.
+"""Checks which relations of a PostgreSQL database may be read, and later that they have not changed.
 
-A relation may be read if no row of it can make a reading fail. Tables, partitions and materialized views are
+A relation may be read if no row of it can make a read fail. Tables, partitions and materialized views are
 safe. Views, row-level security and virtual generated columns are computed while rows are read, so their
-definitions must be total (`postgres_trees`). Rows of foreign tables come from programs unknown here.
+definitions must be total (`postgres_trees`). Foreign tables are refused: their rows come from unknown
+programs.
 
-All that was checked is kept as a mark for each relation, and compared in every transaction once the relations
-are locked: from then on nobody can change a definition before the transaction ends.
+Everything that was checked is kept as a hash for each relation, a mark. Every transaction locks the relations
+and then compares the marks: from then on nobody can change a definition before the transaction ends.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ _WIDENING = [
     "float8(bigint)", "float8(real)", "numeric(smallint)", "numeric(integer)", "numeric(bigint)",
     "text(character)", "text(name)", "random()",
 ]  # fmt: skip
-"""Functions that no value makes raise; random() gives another value each time, which reading once allows."""
+"""Functions that raise on no value. random() changes with each read, so such relations are read once."""
 _SHORT = """
 WITH RECURSIVE short AS (
   SELECT oid, typlen > 0 AS fixed FROM pg_type
@@ -100,37 +101,40 @@ WITH RECURSIVE short AS (
 SELECT oid::text, fixed FROM short
 """
 _BESIDE = ["oid", "time", "timetz", "interval", "json"]
-"""Types that are not compared, but whose text is as long as they are."""
+"""Types that are not compared, but whose text is about as long as their stored form."""
 _AT_REST = ("r", "p", "m")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column as the server holds it, domains resolved to what they are made of."""
+    """A column as the server stores it, with domains resolved to their base types."""
 
     type: str
     length: int | None = None
-    """The most characters that it can hold, where its type says so."""
+    """The largest number of characters, if the type limits it."""
     deterministic: bool = True
-    """Whether texts that compare equal are the same text."""
+    """True if texts that compare equal are the same text."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A relation that a table of the catalog is read from."""
+    """A relation from which a table of the catalog is read."""
 
     oid: int
     schema: str
     name: str
     columns: Mapping[str, Column]
     once: bool
-    """Whether two readings in one statement may differ."""
+    """True if two reads in one statement may differ, so that it must be read once."""
     marks: Mapping[int, str]
-    """What was checked, for it and for all relations that it reads."""
+    """The marks of this relation and of all relations that it reads."""
 
 
 def found(connection: psycopg.Connection[Any], table: str, place: tuple[str, ...]) -> int:
-    """The number of a table by its name, with its schema or on the role's path, if the role may read it."""
+    """The number of a table by its name, with a schema or on the role's search path.
+
+    CatalogError if there is none, or if the role may not read it.
+    """
     text = composed.Identifier(*place).as_string(connection)
     row = connection.execute("SELECT pg_catalog.to_regclass(%s)::oid", (text,)).fetchone()
     if row is None or row[0] is None:
@@ -153,7 +157,7 @@ def columns(connection: psycopg.Connection[Any], oid: int) -> dict[str, Column]:
 
 
 def checked(connection: psycopg.Connection[Any], table: str, oid: int) -> Relation:
-    """A relation of which no row can make a reading fail; else says what can."""
+    """A relation of which no row can make a read fail. CatalogError, with the reason, if one can."""
     functions: Functions | None = None
     facts: dict[int, tuple[Any, ...]] = {}
     todo, once = {oid}, False
@@ -169,7 +173,7 @@ def checked(connection: psycopg.Connection[Any], table: str, oid: int) -> Relati
                 )
             trees = {
                 f"the view {name}": [rule] if kind == "v" else [],
-                # Tables below a view are read by the rights of its owner, which nobody asks about here.
+                # Tables below a view are read with its owner's rights, so assume that their policies apply.
                 f"row-level security of {name}": policies if policed and (active or number != oid) else [],
                 f"a generated column of {name}": generated,
             }
@@ -184,7 +188,7 @@ def checked(connection: psycopg.Connection[Any], table: str, oid: int) -> Relati
 
 
 def _accepted(table: str, what: str, text: str | None, functions: Functions) -> set[int]:
-    """The relations that a tree reads, if it is total."""
+    """The relations that a tree reads. CatalogError unless the tree is total."""
     tops = parse(text or "")
     wrong = fault(tops, functions)
     if wrong is not None:
@@ -195,9 +199,9 @@ def _accepted(table: str, what: str, text: str | None, functions: Functions) -> 
     return relations(tops)
 
 
-def unchanged(connection: psycopg.Connection[Any], held: Iterable[Relation]) -> bool:
-    """Whether relations, and all that they read, are what they were when they were checked."""
-    marks = {oid: mark for each in held for oid, mark in each.marks.items()}
+def unchanged(connection: psycopg.Connection[Any], opened: Iterable[Relation]) -> bool:
+    """True if relations, and all relations that they read, have not changed since they were checked."""
+    marks = {oid: mark for relation in opened for oid, mark in relation.marks.items()}
     return _marks(_facts(connection, marks)) == marks
 
 
@@ -211,7 +215,7 @@ def _marks(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
 
 def _functions(connection: psycopg.Connection[Any]) -> Functions:
     comparing = {row[0] for row in connection.execute(_COMPARISONS, {"types": _TYPES})}
-    # The path is pg_catalog alone, so functions of others have a schema in their names.
+    # The search path is only pg_catalog, so the names of other functions include a schema.
     rows = connection.execute(
         "SELECT oid::text, oid::regprocedure::text, provolatile = 'i' AND oid < 10000 FROM pg_proc"
     ).fetchall()

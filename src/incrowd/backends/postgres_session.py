@@ -1,10 +1,10 @@
 """The settings under which PostgreSQL runs a statement: the same for every role, database and URL.
 
-Settings may be given to a role or a database (ALTER ROLE ... SET), and some change what SQL means or when it
-raises: `transform_null_equals` makes x = NULL true, `gin_fuzzy_search_limit` drops rows at random,
-`row_security` = off raises where a policy applies. So each transaction first puts back every setting that a
-role may change to what PostgreSQL is built with, except those that decide only how fast a statement runs.
-It holds for one transaction: behind a pooler the next one may be on another connection.
+A role or a database may have its own settings (ALTER ROLE ... SET), and some change the meaning of SQL or
+make it raise: `transform_null_equals` makes x = NULL true, `gin_fuzzy_search_limit` drops rows at random,
+`row_security` = off raises if a policy applies. So each transaction first resets every setting that a role
+may change to PostgreSQL's built-in value, except those that change only the speed of a statement. The reset
+holds for one transaction: behind a pooler, the next one may use another connection.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SPEED = (
 )
 """Names of settings that change no result: the owner may tune them."""
 FIXED = {
-    # Tables are named with their schemas. Else whoever may create an operator could put it in place of ours.
+    # Tables are named with their schemas. On another path, anybody's operator could replace a built-in one.
     "search_path": "pg_catalog, pg_temp",
-    # In any other encoding there is text that cannot be sent, and an error where a row holds it.
+    # In any other encoding some text cannot be sent, and a row that holds it would cause an error.
     "client_encoding": "UTF8",
     "TimeZone": "UTC",
     "DateStyle": "ISO, YMD",
-    # Statements here are long and their costs overestimated: compiling them takes longer than it saves.
+    # Statements here are long and their costs overestimated, so compiling costs more time than it saves.
     "jit": "off",
 }
 _RESET = """
@@ -39,9 +39,9 @@ WHERE context = 'user' AND setting IS DISTINCT FROM boot_val AND boot_val IS NOT
 
 
 def settle(connection: psycopg.Connection[Any], seconds: int) -> None:
-    """Fix the settings of the transaction that begins here; its statements may take `seconds` each."""
+    """Fix the settings of the transaction that begins here. Each of its statements may take `seconds`."""
     own = {**FIXED, "statement_timeout": str(seconds * 1000)}
     calls = ", ".join(["pg_catalog.set_config(%s, %s, true)"] * len(own))
-    # The path first: the names of the next statement would be looked up on the role's own.
+    # Set the search path first: otherwise the role's own path resolves the names of the next statement.
     connection.execute(f"SELECT {calls}".encode(), [word for pair in own.items() for word in pair])
     connection.execute(_RESET, {"speed": f"^({SPEED})$", "fixed": list(own)})

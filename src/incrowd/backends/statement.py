@@ -1,7 +1,7 @@
 """A leaf as SQL over integers: the statement that every engine runs.
 
-Deterministic and portable: no random function, no window over people, no temporary table, nothing that can
-raise. The shape, for a unit column u and keys k (design decision 3):
+The statement is deterministic and portable: it has no random function, no window over people, no temporary
+table and nothing that can raise. Its shape, for a unit column u and keys k (design decision 3):
 
     rows    one line per row: u, k, and each measure's value v as an integer number of steps, NULL if absent
     totals  GROUP BY u: what the unit weighs, t                 (row measures)
@@ -10,8 +10,8 @@ raise. The shape, for a unit column u and keys k (design decision 3):
     result  join, shrink where t > C, GROUP BY k                (without keys: shrink units' sums, no join)
 
 Parts with different grouping (sums, pairs, histograms, grand totals) are stacked with UNION ALL into one
-statement, so that all of them see one snapshot of the data. What counts ones needs no division per row: a
-unit's ones all shrink to the same number, which `totals` and `shares` carry.
+statement, so that all of them see one snapshot of the data. Counts need no division per row: a unit's ones
+all shrink to the same number, which `totals` and `shares` hold.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class _Column:
-    """A measure inside a statement: what is summed over relations, and the unit's weight."""
+    """A measure inside a statement: the sum, the relations it is summed over, and the unit's weight."""
 
     summed: exp.Expr
     relations: tuple[str, ...]
     weight: exp.Column | None = None
-    """None where each row is a unit of its own."""
+    """None if each row is a unit of its own."""
 
 
 def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -> Statement:
     """The statement for a leaf whose caps are all known.
 
     `generous` names measures whose grand total is wanted twice, under the measure's own cap and under a
-    larger one: from their ratio the shrinkage of heavy units is undone.
+    larger one. The ratio of the two totals serves to undo the shrinkage of heavy units.
     """
     builder = Builder(leaf)
     direct = not leaf.units
@@ -97,7 +97,7 @@ def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -
 
 
 def _row_unit(builder: Builder, measure: Measure) -> _Column:
-    """Where each row is a unit of its own, its clamped value is all that the unit adds."""
+    """A measure for which each row is a unit of its own: the unit adds only the row's clamped value."""
     if measure.value is not None and not measure.buckets:
         value = builder.rows.name(steps_of(measure, measure.exponent))
         return _Column(_sum(column(value)), (ROWS,))
@@ -127,7 +127,7 @@ def _of_rows(builder: Builder, measure: Measure) -> _Column:
 
 
 def _of_units(builder: Builder, measure: Measure) -> _Column:
-    """A measure without groups: what all of a unit's rows add is shrunk at once, and no row is joined again.
+    """A measure without groups: the sum of a unit's rows is shrunk at once, and no row is joined again.
 
     A unit's rows sum to at most t (or t rows of at most L each) in absolute value, so its sum times C / t is
     at most C (or C L), by the same argument as for single rows. A sum beyond 2^62 steps counts for nothing.
@@ -165,8 +165,9 @@ def _of_pairs(builder: Builder, measure: Measure) -> _Column:
 
 
 def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | None, str]:
-    """The columns of a measure's value on a pair (None where every pair counts as one) and of its unit's
-    weight.
+    """The columns of a measure's value on a pair and of its unit's weight.
+
+    The first is None if every pair counts as one.
     """
     if measure.value is not None:
         row = builder.rows.name(steps_of(measure, exponent))
@@ -180,12 +181,12 @@ def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | No
 
 
 def _flag(builder: Builder, measure: Measure) -> str | None:
-    """The column of `rows` that says whether the measure counts there. None where it always does."""
+    """The column of `rows` that says whether the measure counts there; None if it always does."""
     return None if measure.present is None else builder.rows.name(measure.present.copy())
 
 
 def _if(flag: str | None, node: exp.Expr, relation: str = "") -> exp.Expr:
-    """An expression where a column is true, and NULL elsewhere; everywhere without a column."""
+    """The expression where the column `flag` is true, else NULL; without a flag, the expression itself."""
     return node if flag is None else chosen((column(flag, relation), node))
 
 
@@ -199,8 +200,9 @@ def _sum(node: exp.Expr) -> exp.Expr:
 
 
 def _shrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
-    """The value where the unit weighs at most the cap, else its share of the cap, towards zero; NULL where it
-    weighs NULL.
+    """The value if the unit weighs at most the cap, else its share of the cap, rounded towards zero.
+
+    NULL if the unit's weight is NULL.
     """
     most = integer(cap)
     less = joined(exp.IntDiv, joined(exp.Mul, value, most), weight)
@@ -208,7 +210,7 @@ def _shrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
 
 
 def _share(weight: exp.Expr, cap: int) -> exp.Expr:
-    """Which part of a unit counts: all of it up to the cap; NULL where it weighs NULL."""
+    """The fraction of a unit that counts: 1 up to the cap, then cap / weight; NULL if the weight is NULL."""
     most = integer(cap)
     part = quotient(cast(most, exp.DType.DOUBLE), weight)
     whole = cast(number(1), exp.DType.DOUBLE)
@@ -216,7 +218,7 @@ def _share(weight: exp.Expr, cap: int) -> exp.Expr:
 
 
 def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
-    """A value's part of what counts, towards zero. One division per unit instead of one per row.
+    """The value times its unit's share, rounded towards zero. One division per unit instead of one per row.
 
     Float64 makes sums exceed the cap C by less than a part in 2^51, which is less than one step as long as
     C < 2^51, and sums of whole numbers that exceed C by less than one do not exceed it.
@@ -226,8 +228,8 @@ def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
 
 
 def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
-    """As `_shrunk` for a unit whose `weight` pairs all have the same value: so that their length is that of
-    `cap` pairs.
+    """Like `_shrunk`, for a unit with `weight` pairs of one value: shrinks their L2 norm to that of `cap`
+    pairs.
 
     Division and square root are correctly rounded on every engine, so the result is the same to the bit.
     """
@@ -238,14 +240,14 @@ def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
 
 
 def _key_mass(builder: Builder) -> exp.Expr:
-    """What a group weighs towards being shown: the shares of its units."""
+    """The weight of a group for being shown: the sum of its units' key shares."""
     if not builder.leaf.units:
         return joined(exp.Mul, count(), integer(KEY_MASS))
     return exp.Sum(this=column(builder.shares.name(_key_share(builder.leaf.norm)), SHARES))
 
 
 def _key_share(norm: int) -> exp.Expr:
-    """What a unit gives each of its groups towards being shown: of KEY_MASS in all, or in length."""
+    """The key weight that a unit gives each of its groups: KEY_MASS in sum (L1) or in length (L2)."""
     if norm == 1:
         return joined(exp.IntDiv, integer(KEY_MASS), count())
     # KEY_MASS / sqrt(m) is never so near a whole number that rounding could cross it: m k^2 is whole.
@@ -255,8 +257,9 @@ def _key_share(norm: int) -> exp.Expr:
 
 
 def census_statement(leaf: Leaf) -> Statement:
-    """How many units weigh more than 0, 1, 2, 4, ..., for each weigh key without a cap: one row, the basis of
-    a private choice.
+    """The number of units that weigh more than 0, 1, 2, 4, ..., for each weigh key without a cap.
+
+    It is one row, from which caps are chosen privately.
 
     Each unit falls into one cell of the histogram that the differences make, so adding or removing a unit
     moves it by 1 in L1. A weight of NULL is beyond int64, above every threshold.
@@ -277,6 +280,6 @@ def census_statement(leaf: Leaf) -> Statement:
 
 
 def _heavier(weight: str, limit: int) -> exp.Expr:
-    """How many units weigh more than a limit."""
+    """The number of units that weigh more than a limit."""
     light = joined(exp.LTE, column(weight), number(limit))
     return count(chosen((light, exp.Null()), default=number(1)))

@@ -1,5 +1,7 @@
-"""Rules for casts. Constants are read here, by the grammar that the planner writes them in; of rows, only
-casts of which no value in range fails are total.
+"""Rules for casts.
+
+Constants are read here, by the grammar in which the planner writes them. A cast of a row's value is total
+only if it fails for no value in the range.
 """
 
 from __future__ import annotations
@@ -58,19 +60,19 @@ _CALENDAR = {
 }
 _READ: dict[tuple[str, Kind], Value] = {
     ("integer", Kind.INTEGER): integer(64, -(2**63) + 1, 2**63 - 1),
-    # 40 digits on either side, and two of the exponent.
+    # 40 digits before and after the point, and two digits of exponent.
     ("float", Kind.DOUBLE): double(-1e139, 1e139, 1e-139),
     ("digits", Kind.INTEGER): integer(32, 0, 9999),
     (DAY, Kind.DATE): _CALENDAR[Kind.DATE],
     (MOMENT, Kind.TIMESTAMP): _CALENDAR[Kind.TIMESTAMP],
 }
-"""What casts make of text of a known form."""
+"""The values of a cast from text of a known form."""
 _LONGEST_TEXT = {
     Kind.BOOLEAN: 5,
     Kind.INTEGER: 40,
     Kind.DATE: 10,
     Kind.TIMESTAMP: 40,
-    # 131,072 digits before the point, and 16,383 behind it.
+    # 131,072 digits before the point, and 16,383 after it.
     Kind.NUMERIC: 150_000,
 }
 
@@ -79,18 +81,18 @@ def target_of(walk: Walk, node: exp.Expr) -> Value:
     """The type that a cast names, with all of its values."""
     to = node.args["to"]
     parts_of(to, "this", "expressions", "nested")
-    found = _TYPES.get(to.this)
-    if found is None or to.args.get("nested"):
+    target = _TYPES.get(to.this)
+    if target is None or to.args.get("nested"):
         raise NotTotalError(node, "its type is not known")
-    if found.kind is Kind.NUMERIC:
-        digits = [each.name for each in to.expressions]
+    if target.kind is Kind.NUMERIC:
+        digits = [parameter.name for parameter in to.expressions]
         if walk.engine.name != "postgres" or digits not in ([], ["39", "0"]):
             raise NotTotalError(node, "its type is not known")
     elif to.expressions:
         raise NotTotalError(node, "its type is not known")
     if to.this == _Type.INT128 and walk.engine.name != "duckdb":
         raise NotTotalError(node, "its type is not known")
-    return found
+    return target
 
 
 def cast(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -110,7 +112,7 @@ def cast(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def read(node: exp.Expr, written: str, target: Value) -> Value:
-    """A constant text as a value; each engine reads what passes here as Python does."""
+    """The value of a constant text. Each engine reads the texts that pass here as Python does."""
     try:
         if target.kind is Kind.DOUBLE:
             if written not in ("Infinity", "-Infinity", "NaN") and not _NUMBER.fullmatch(written):
@@ -145,7 +147,7 @@ def read(node: exp.Expr, written: str, target: Value) -> Value:
 
 
 def tried(walk: Walk, node: exp.Expr, value: Value, target: Value) -> Value:
-    """TRY_CAST: NULL for what does not fit; types on which engines raise all the same are not listed."""
+    """TRY_CAST: NULL for values that do not fit. `Engine.tries` leaves out types on which it raises."""
     if value.kind is Kind.OTHER:
         if target.kind not in walk.engine.tries.get(value.form, ()):
             raise NotTotalError(node, f"TRY_CAST of {value.form} may raise")
@@ -175,7 +177,7 @@ def converted(walk: Walk, node: exp.Expr, value: Value, target: Value) -> Value:
         return known
     if target.kind is Kind.INTEGER and value.kind in (Kind.INTEGER, Kind.NUMERIC, Kind.DOUBLE):
         least, most = ends(target.bits)
-        # Rounded to nearest or cut off; the largest float below 2^63 is a whole number.
+        # Engines round to nearest or truncate; the largest float below 2^63 is a whole number.
         if not value.within(least, most):
             raise NotTotalError(node, f"it may leave {target.bits} bits")
         if value.empty:
@@ -235,5 +237,5 @@ _PRINTED: dict[str, dict[str, int]] = {
     "postgres": {"uuid": 36, "enum": 64, "name": 64, "character": LONGEST, "bpchar": LONGEST},
     "spark": {},
 }
-"""Types of tables that have a text for each of their values, and its largest length."""
+"""Column types whose values all have a text, with its largest length."""
 CONVERSIONS: dict[type[exp.Expr], Rule] = {exp.Cast: cast, exp.TryCast: cast}

@@ -1,6 +1,6 @@
-"""What differs between engines: which arithmetic raises, how wide sums are, what the types of tables are.
+"""The differences between engines: which arithmetic raises, how wide sums are, which types columns have.
 
-Each fact here is tried against the engine itself by the tests of this folder.
+The tests of this folder try each fact against the engine itself.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from incrowd.query.typed import fold
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine, as far as it matters to what raises."""
+    """The facts about an engine that decide what raises."""
 
     name: str
-    """As the parser knows its dialect."""
+    """The name of its dialect in sqlglot."""
     columns: Callable[[str], Value]
-    """The values of a table's column, by the engine's name of its type."""
+    """Maps the engine's name of a column type to the values of such a column."""
     checks_floats: bool = False
-    """Whether float64 that overflows, vanishes or is divided by zero raises."""
+    """True if a float64 that overflows, vanishes or is divided by zero raises."""
     integer_slash: bool = False
-    """Whether / of whole numbers is a whole number."""
+    """True if / of whole numbers is a whole number."""
     division_by_zero: bool = False
-    """Whether dividing whole numbers by zero raises."""
+    """True if dividing whole numbers by zero raises."""
     sum_bits: int = 128
-    """The width of a sum of whole numbers; 0 if it has no end."""
+    """The width of a sum of whole numbers; 0 if it is unlimited."""
     folds_names: bool = False
-    """Whether names are compared without regard to case."""
+    """True if names are compared without regard to case."""
     longest: int = LONGEST
     """The longest text, in letters, that functions of text take without raising."""
     tries: Mapping[str, tuple[Kind, ...]] = field(default_factory=dict)
-    """The types of tables that TRY_CAST makes others of whatever they hold. It raises on some."""
+    """For each column type, the kinds to which TRY_CAST converts any value. On other pairs it may raise."""
 
     def named(self, name: str) -> str:
         """A name as the engine compares it."""
@@ -100,7 +100,7 @@ def _spark(engine_type: str) -> Value:
     if word in _BITS and word != "hugeint":
         return integer(_BITS[word])
     if word in ("timestamp_ntz", "timestamp", "timestamp_ltz"):
-        # Both count microseconds, and the session's zone is UTC: they differ in name only.
+        # All of them count microseconds, and the session's zone is UTC: they differ in name only.
         return time(Kind.TIMESTAMP)
     return _common(word) or other(word)
 
@@ -116,7 +116,7 @@ DUCKDB = Engine(
         **dict.fromkeys(_WHOLE, (Kind.INTEGER, Kind.DOUBLE, Kind.TEXT)),
         **dict.fromkeys(("float", "decimal"), (Kind.INTEGER, Kind.DOUBLE)),
         **dict.fromkeys(("enum", "uuid", "time"), (Kind.TEXT,)),
-        # Not text: of moments beyond the calendar, that fails with an error that ends the connection.
+        # Not text: a timestamp beyond the calendar raises an error that ends the connection.
         **dict.fromkeys(_MOMENTS, (Kind.TIMESTAMP, Kind.DATE)),
     },
 )
@@ -127,7 +127,7 @@ POSTGRES = Engine(
     integer_slash=True,
     division_by_zero=True,
     sum_bits=0,
-    # They raise from some 100 million bytes on.
+    # Functions of text raise from about 100 million bytes on.
     longest=20_000_000,
 )
 SPARK = Engine(
@@ -136,4 +136,4 @@ SPARK = Engine(
     sum_bits=64,
     tries=dict.fromkeys(("decimal", "float"), (Kind.INTEGER, Kind.DOUBLE)),
 )
-ENGINES = {each.name: each for each in (DUCKDB, POSTGRES, SPARK)}
+ENGINES = {engine.name: engine for engine in (DUCKDB, POSTGRES, SPARK)}

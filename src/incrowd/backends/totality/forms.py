@@ -1,7 +1,7 @@
-"""Texts whose form is known: those that have passed a grammar, and parts of them.
+"""Texts whose form is known: those that have passed a grammar, and parts of such texts.
 
-PostgreSQL reads text with casts that raise, so a cast is total only where a grammar was tested first and, for
-dates, the day was found to exist in the calendar.
+PostgreSQL's casts from text raise, so such a cast is total only after a test of the grammar and, for dates, a
+test that the day exists in the calendar.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from incrowd.backends.totality.walk import Environment, Walk
 
 DAY, MOMENT = "existing date", "existing timestamp"
-"""The forms of texts whose day exists, beside those of the grammars."""
+"""The forms of texts whose day exists, in addition to those of the grammars."""
 _PARTS = {("date", 1, 4), ("date", 6, 2), ("date", 9, 2)}
-"""Where the digits of a date's text are: from which letter, and how many."""
+"""The digits in a date's text: the form, the first letter, and the number of letters."""
 _PATTERNS = {f"^({pattern})$": kind for kind, pattern in GRAMMARS.items()}
 
 
 def text_facts(walk: Walk, test: exp.Expr, known: Environment) -> Iterator[Fact]:
-    """What a true test says about the form of a text."""
+    """The facts about the form of a text that follow from a true test."""
     while isinstance(test, exp.Paren):
         test = test.this
     if isinstance(test, exp.RegexpLike) and test.expression.is_string:
@@ -50,7 +50,7 @@ def text_facts(walk: Walk, test: exp.Expr, known: Environment) -> Iterator[Fact]
 
 
 def part_of(value: Value, start: int, length: int) -> str:
-    """The form of some letters of a text."""
+    """The form of `length` letters of a text from `start` on."""
     if value.form in ("timestamp", MOMENT) and start == 1 and length == 10:
         return "date"
     form = {"timestamp": "date", MOMENT: "date", DAY: "date"}.get(value.form, value.form)
@@ -66,5 +66,5 @@ def _calendar() -> exp.Expr:
 
 
 def is_text(value: Value) -> bool:
-    """Whether a value is text, or NULL."""
+    """True if a value is text or NULL."""
     return value.kind in (Kind.TEXT, Kind.NULL)

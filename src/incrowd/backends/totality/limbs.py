@@ -1,7 +1,7 @@
-"""What Spark's dialect puts together from many parts, as one construct: sums, and decimals as text.
+"""Rules for constructs that Spark's dialect builds from many parts: sums, and decimals as text.
 
-A plain SUM of 64-bit integers wraps around there without a word. The sum of its dialect is exact within 64
-bits and stops at their ends, for up to 2^41 rows (`spark_sql`).
+Spark's plain SUM of 64-bit integers wraps around silently. The sum in the dialect is exact within 64 bits and
+stops at their ends, for up to 2^41 rows (`spark_sql`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def _sum() -> exp.Expr:
 
 @functools.cache
 def _digits() -> exp.Expr:
-    """A decimal as text. Its exponent is at most 38, so no more zeros are repeated."""
+    """A decimal as text. Its exponent is at most 38, so at most 38 zeros are repeated."""
     from incrowd.backends.spark_columns import plain_digits
 
     return as_read(plain_digits(exp.column(HOLE)), "spark").unnest()
 
 
 def limb_sum(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A CASE, or such a sum, or such a text."""
+    """A CASE, which may be such a sum or such a text."""
     assert isinstance(node, exp.Case)
     decimal = filled(_digits(), node, walk.keys)
     if decimal is not None and walk.value(decimal, known).form == "decimal":
@@ -42,7 +42,7 @@ def limb_sum(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     inner = filled(_sum(), node, walk.keys)
     if inner is None:
         return walk.case(node, known)
-    # A cast to 64 bits that the value has already is not written twice.
+    # The template does not repeat a cast to 64 bits that the value already has.
     value = converted(walk, inner, walk.value(inner), integer(64))
     low, high = summed(value, MOST_ROWS)
     most = 2**63 - 1

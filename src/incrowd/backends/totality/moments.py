@@ -1,4 +1,4 @@
-"""Rules for dates and timestamps, all of them in the years 1 to 9999: engines raise at the ends of theirs."""
+"""Rules for dates and timestamps in the years 1 to 9999. Engines raise at the ends of their own calendars."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PARTS = {
     "SECOND": (0, 60),
 }
 _TRUNCATED = {"YEAR": 366, "QUARTER": 92, "MONTH": 31, "WEEK": 7, "DAY": 1, "HOUR": 1, "MINUTE": 1}
-"""How many days a truncation goes back at most."""
+"""The largest number of days that a truncation goes back."""
 _FIRST_MONDAY = (dt.date(1, 1, 1) - dt.date(1970, 1, 1)).days
 _SPARK_PARTS: dict[type[exp.Expr], str] = {
     exp.Year: "YEAR",
@@ -79,7 +79,7 @@ def _part_function(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _truncated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """It never leaves the calendar: its first day is the first of a year, a month and a week."""
+    """DATE_TRUNC never leaves the calendar, whose first day is the first of a year, a month and a week."""
     parts_of(node, "this", "unit")
     value = _moment(walk, node.this, known)
     back = _TRUNCATED.get(node.args["unit"].name.upper())
@@ -98,15 +98,15 @@ def _days_between(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this", "expression", "unit", "date_part_boundary")
     if node.args.get("unit") is not None and node.args["unit"].name.upper() != "DAY":
         raise NotTotalError(node)
-    for each in (node.this, node.expression):
-        inner = each.this if isinstance(each, exp.TsOrDsToDate) else each
+    for side in (node.this, node.expression):
+        inner = side.this if isinstance(side, exp.TsOrDsToDate) else side
         if _moment(walk, inner, known).kind is not Kind.DATE:
             raise NotTotalError(node, "it is no difference of dates")
     return integer(64 if walk.engine.name == "duckdb" else 32, -(4 * 10**6), 4 * 10**6)
 
 
 def _in_utc(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """x AT TIME ZONE 'UTC' of a moment with a zone."""
+    """x AT TIME ZONE 'UTC' of a timestamp with a zone."""
     parts_of(node, "this", "zone")
     zone = node.args["zone"]
     if not (zone.is_string and zone.name == "UTC" and walk.value(node.this, known).form in _ZONED):
@@ -115,7 +115,7 @@ def _in_utc(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _tried(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """TRY, of nothing but such a change of zone: bare, DuckDB's may leave the calendar."""
+    """TRY, only around AT TIME ZONE 'UTC': without TRY, DuckDB's result may leave the calendar."""
     parts_of(node, "this")
     if not isinstance(node.this, exp.AtTimeZone):
         raise NotTotalError(node)
@@ -123,7 +123,7 @@ def _tried(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _from_days(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """DATE_FROM_UNIX_DATE: each number of 32 bits is a day."""
+    """DATE_FROM_UNIX_DATE: each 32-bit number is a day."""
     parts_of(node, "this")
     value = walk.value(node.this, known)
     if value.kind is not Kind.INTEGER or value.bits > 32:

@@ -1,7 +1,7 @@
-"""Calls of functions by name, as the engine's parser reads them.
+"""Turns calls of functions by name into the constructs that the engine's parser would read.
 
-An engine's dialect writes some functions by their names alone. The rules of the proof are about constructs,
-so each such call becomes the construct that the parser would make of it.
+An engine's dialect writes some functions only by their names. The rules of the proof are about constructs, so
+each such call becomes the construct that the parser would make of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _Node = TypeVar("_Node", bound=exp.Expr)
 
 
 def as_read(tree: _Node, dialect: str) -> _Node:
-    """The tree with every function that the dialect's parser knows as the construct that it is.
+    """The tree, with each call of a function that the dialect's parser knows replaced by its construct.
 
     >>> as_read(exp.Anonymous(this="STRPOS", expressions=[exp.column("a"), exp.column("b")]), "postgres").key
     'strposition'

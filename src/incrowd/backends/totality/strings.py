@@ -1,4 +1,4 @@
-"""Rules for text. Functions of it raise on none but very long texts, negative lengths and bad patterns."""
+"""Rules for text. Its functions raise only on very long texts, negative lengths and bad patterns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from incrowd.query.grammar import GRAMMARS
 LONGEST_JOINED = 1_000_000
 LONGEST_MATCHED = 1_000
 _PATTERNS = frozenset(
-    shape.format(each)
-    # The last ones are those of decimals that are whole, and of whole numbers without zeros before them.
-    for each in (*GRAMMARS.values(), "-?[0-9]+([.]0*)?", "0|-?[1-9][0-9]*")
+    shape.format(pattern)
+    # The last two match decimals that are whole, and whole numbers without leading zeros.
+    for pattern in (*GRAMMARS.values(), "-?[0-9]+([.]0*)?", "0|-?[1-9][0-9]*")
     for shape in ("{}", "^({})$", r"\A(?:{})\z")
 )
 
@@ -27,7 +27,7 @@ def _any_text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A text that is not too long for functions."""
+    """A text that is short enough for functions of text."""
     value = _any_text(walk, node, known)
     if value.high > walk.engine.longest:
         raise NotTotalError(node, "the text may be too long")
@@ -35,7 +35,7 @@ def _text(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _same_length(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """LOWER and UPPER. Some letters become two or three; not on PostgreSQL, where the collation is C."""
+    """LOWER and UPPER. Some letters become two or three, but not on PostgreSQL, where the collation is C."""
     parts_of(node, "this")
     high = _text(walk, node.this, known).high
     return text(high if walk.engine.name == "postgres" else min(3 * high, LONGEST))
@@ -105,7 +105,7 @@ def _replaced(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return _text(walk, node.this, known).but(form="")
 
 
-def _found(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+def _searched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """CONTAINS and STARTS_WITH."""
     parts_of(node, "this", "expression")
     _text(walk, node.this, known)
@@ -121,18 +121,20 @@ def _position(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _like(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A pattern made of constants without a backslash, which engines read as an escape."""
+    """LIKE with a pattern of constants without a backslash, which engines read as an escape."""
     parts_of(node, "this", "expression")
     _text(walk, node.this, known)
     _text(walk, node.expression, known)
     constants = list(node.expression.find_all(exp.Literal))
-    if node.expression.find(exp.Column) or any(each.is_string and "\\" in each.name for each in constants):
+    if node.expression.find(exp.Column) or any(
+        literal.is_string and "\\" in literal.name for literal in constants
+    ):
         raise NotTotalError(node, "the pattern is not known")
     return boolean()
 
 
 def _matched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A constant pattern over a short text: engines raise on patterns over texts of hundreds of millions."""
+    """A known pattern over a short text. Engines raise on patterns over hundreds of millions of letters."""
     parts_of(node, "this", "expression")
     pattern = _constant(node.expression)
     if pattern not in _PATTERNS:
@@ -159,7 +161,7 @@ def _collated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """Functions that the parser has no construct for."""
+    """Functions for which the parser has no construct."""
     name, arguments = str(node.this).upper(), node.expressions
     if name == "OCTET_LENGTH" and len(arguments) == 1:
         _any_text(walk, arguments[0], known)
@@ -199,8 +201,8 @@ STRINGS: dict[type[exp.Expr], Rule] = {
     exp.Right: _end,
     exp.DPipe: _joined,
     exp.Replace: _replaced,
-    exp.Contains: _found,
-    exp.StartsWith: _found,
+    exp.Contains: _searched,
+    exp.StartsWith: _searched,
     exp.Like: _like,
     exp.RegexpFullMatch: _matched,
     exp.Collate: _collated,
