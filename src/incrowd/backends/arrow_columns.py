@@ -1,5 +1,4 @@
-"""Converts Arrow columns into types that the engine reads without an error, in memory that nobody else
-changes.
+"""Converts Arrow columns into types that the engine reads without an error, in our own memory.
 
 The conversion of a column depends on its type, never on its values.
 """

@@ -1,5 +1,4 @@
-"""The interface of an engine: describe public columns, run a statement over integers, tell the data's
-version.
+"""The interface of an engine: describe public columns, run statements over integers, tell the version.
 
 A backend returns exact numbers and knows neither noise nor budgets. Its results never leave the curator.
 """

@@ -280,11 +280,9 @@ class DuckDB:
             except duckdb.Error as error:
                 failure = type(error).__name__
             if failure:
-                # Raised outside the handler, so that the engine's message, which may quote a row, is not
-                # kept.
+                # Raised outside the handler: the engine's message may quote a row, so drop it.
                 raise BackendError(f"The database could not finish the question ({failure}).")
-            # A statement reads files twice, once to weigh people and once to sum; both must see the same
-            # rows.
+            # A statement reads files twice, to weigh people and to sum; both must see the same rows.
             self._refuse_changes(read)
             return answer
 

@@ -142,8 +142,7 @@ class Postgres:
             )
 
     def version(self, tables: Iterable[str]) -> str:
-        """A hash of the server's counters of inserted, updated and deleted rows; for views, of all
-        transactions.
+        """A hash of the server's row counters (inserted, updated, deleted); for views, of all transactions.
 
         The counters lag behind by some seconds at most.
         """

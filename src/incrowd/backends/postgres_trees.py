@@ -1,4 +1,4 @@
-"""Whether an expression that PostgreSQL evaluates by itself, in a view or a policy, can fail on some row.
+"""Checks that no row can make an expression fail that PostgreSQL itself evaluates, in a view or a policy.
 
 An error that depends on a row is a leak, and so is a choice of rows by their physical place. The server keeps
 views, row-level security and generated columns as trees (`pg_node_tree`) that name each function by its

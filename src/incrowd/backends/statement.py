@@ -228,8 +228,7 @@ def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
 
 
 def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
-    """Like `_shrunk`, for a unit with `weight` pairs of one value: shrinks their L2 norm to that of `cap`
-    pairs.
+    """Like `_shrunk` for `weight` pairs of one value: shrinks their L2 norm to that of `cap` pairs.
 
     Division and square root are correctly rounded on every engine, so the result is the same to the bit.
     """

@@ -177,7 +177,7 @@ def text_of(tree: exp.Expr, dialect: str = DIALECT) -> str:
 
 
 def digest_of(tree: exp.Expr, dialect: str = DIALECT) -> bytes:
-    """What tells a tree from every other: SHA-256 of its text."""
+    """SHA-256 of a tree's text, which identifies the tree."""
     return hashlib.sha256(text_of(tree, dialect).encode(errors="surrogatepass")).digest()
 
 

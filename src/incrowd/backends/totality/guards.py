@@ -16,7 +16,7 @@ from sqlglot import exp
 from incrowd.backends.totality.values import NUMBERS, TIMES, Kind, Number, Value
 
 Fact = tuple[exp.Expr, Value]
-"""An expression, and its values where the condition has the outcome in question."""
+"""An expression, and the values it can have once the outcome of the condition is known."""
 Evaluate = Callable[[exp.Expr], Value]
 _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GT,

@@ -73,17 +73,17 @@ class Value:
 
     @property
     def empty(self) -> bool:
-        """Whether there is no finite value."""
+        """True if there is no finite value."""
         return self.low > self.high or (self.low == 0 == self.high and not self.zero)
 
     @property
     def may_be_zero(self) -> bool:
-        """Whether zero is among the values."""
+        """True if zero may be among the values."""
         return self.zero and self.low <= 0 <= self.high
 
     @property
     def infinite(self) -> bool:
-        """Whether an infinity is among the values."""
+        """True if an infinity may be among the values."""
         return self.below or self.above
 
     @property
@@ -99,7 +99,7 @@ class Value:
         return 0 if self.empty else max(abs(self.low), abs(self.high))
 
     def within(self, low: Number, high: Number) -> bool:
-        """Whether all values are finite and between two ends."""
+        """True if all values are finite and between two ends."""
         return not self.infinite and not self.nan and (self.empty or (low <= self.low and self.high <= high))
 
 
@@ -173,7 +173,7 @@ def no_value(like: Value) -> Value:
 
 
 def calendar_only(value: Value) -> bool:
-    """Whether a date or timestamp is in the years 1 to 9999, all of its last day included."""
+    """True if a date or timestamp is in the years 1 to 9999, including all of the last day."""
     if value.kind is Kind.DATE:
         return value.within(FIRST_DAY, LAST_DAY)
     return value.within(FIRST_DAY * DAY, (LAST_DAY + 1) * DAY - 1)

@@ -1,4 +1,4 @@
-"""The walk over one expression: what its values can be, and a proof that computing them never raises.
+"""The walk over one expression: finds its possible values and proves that computing them never raises.
 
 Only the tests of CASE count as guards. Engines reorder the operands of AND and the conditions of WHERE, and
 they compute aggregates before the CASE around them. So an expression must be total on every row of its table,
