@@ -1,4 +1,4 @@
-"""What an owner types for `incrowd init`, as options or answers: units, bounds, values, a budget."""
+"""Reads what an owner types for `incrowd init`, in options or prompts: units, bounds, values, a budget."""
 
 from __future__ import annotations
 
@@ -24,6 +24,21 @@ class Answers:
     budget: tuple[float, float] | None = None
 
 
+def read_answers(
+    schema: Schema, units: list[str], bounds: list[str], domains: list[str], budget: str | None
+) -> Answers:
+    """The owner's answers from the options --unit, --bounds, --domain and --budget."""
+    return Answers(
+        unit=read_units(units, schema),
+        bounds={key: read_pair(text) for key, text in keyed(bounds, schema, "bounds").items()},
+        domains={
+            key: read_values(text, type_of(key, schema))
+            for key, text in keyed(domains, schema, "domain").items()
+        },
+        budget=None if budget is None else read_budget(budget),
+    )
+
+
 def columns_of(unit: Unit | None) -> tuple[str, ...]:
     """The columns that a unit names."""
     if unit is None:
@@ -31,22 +46,22 @@ def columns_of(unit: Unit | None) -> tuple[str, ...]:
     return (unit,) if isinstance(unit, str) else tuple(unit.values())
 
 
-def read_units(given: list[str], schema: Schema) -> dict[str, str | Mapping[str, str]]:
-    """--unit user_id for every table, --unit people=user_id for one."""
-    found: dict[str, Unit] = {}
-    for text in given:
+def read_units(texts: list[str], schema: Schema) -> dict[str, Unit]:
+    """The unit of each table: --unit user_id sets it for every table, --unit people=user_id for one."""
+    units: dict[str, Unit] = {}
+    for text in texts:
         table, sign, column = text.partition("=")
         if not sign:
-            found |= {name: read_unit(text, columns) for name, columns in schema.items() if name not in found}
+            units |= {name: read_unit(text, columns) for name, columns in schema.items() if name not in units}
         elif table not in schema:
             raise InvalidInput(f"--unit names a table {table}, but the files hold {', '.join(schema)}.")
         else:
-            found[table] = read_unit(column, schema[table])
-    return found
+            units[table] = read_unit(column, schema[table])
+    return units
 
 
 def read_unit(text: str, columns: Mapping[str, str]) -> Unit:
-    """row, a column, or column/partition.
+    """A unit from text: row, a column, or column/partition.
 
     >>> read_unit("user_id/day", {"user_id": "BIGINT", "day": "DATE"})
     {'column': 'user_id', 'per': 'day'}
@@ -60,11 +75,11 @@ def read_unit(text: str, columns: Mapping[str, str]) -> Unit:
     return parts[0] if len(parts) == 1 else {"column": parts[0], "per": parts[1]}
 
 
-def keyed(given: list[str], schema: Schema, option: str) -> dict[str, str]:
+def keyed(options: list[str], schema: Schema, option: str) -> dict[str, str]:
     """Options of the form column=text, keyed by table.column."""
     known = {f"{table}.{column}": column for table, columns in schema.items() for column in columns}
-    found: dict[str, str] = {}
-    for text in given:
+    texts: dict[str, str] = {}
+    for text in options:
         name, sign, rest = text.partition("=")
         if not sign or not rest:
             raise InvalidInput(
@@ -75,12 +90,12 @@ def keyed(given: list[str], schema: Schema, option: str) -> dict[str, str]:
             raise InvalidInput(
                 f"--{option} names a column {name}, but there are {', '.join(known.values())}."
             )
-        found |= dict.fromkeys(keys, rest)
-    return found
+        texts |= dict.fromkeys(keys, rest)
+    return texts
 
 
 def read_pair(text: str) -> tuple[Any, Any]:
-    """Two values: low:high, or low..high for what holds colons itself.
+    """Two bounds from low:high, or from low..high where the values contain colons.
 
     >>> read_pair("0:120"), read_pair("2020-01-01:2024-12-31")[0].year
     ((0, 120), 2020)
@@ -89,10 +104,10 @@ def read_pair(text: str) -> tuple[Any, Any]:
 
     low, sign, high = text.partition("..") if ".." in text else text.partition(":")
     try:
-        ends = tuple(scalar(each.strip(), plain=True) for each in (low, high))
+        ends = tuple(scalar(end.strip(), plain=True) for end in (low, high))
     except ValueError:
         raise InvalidInput(f"{text!r} holds a date that does not exist.") from None
-    if not sign or any(isinstance(each, str | bool | None) for each in ends):
+    if not sign or any(isinstance(end, str | bool | None) for end in ends):
         raise InvalidInput(f"{text!r} are not two bounds; write low:high, such as 0:120.")
     if type(ends[0]) is type(ends[1]) and ends[0] > ends[1]:
         raise InvalidInput(f"The bounds {text!r} start above their end; write the lower one first.")
@@ -108,30 +123,30 @@ def type_of(key: str, schema: Schema) -> str | None:
 
 
 def read_values(text: str, kind: str | None = "text") -> list[Any]:
-    """Values between commas, as the column's type has them.
+    """Values separated by commas, read as the column's type.
 
     >>> read_values("1, 2"), read_values("1, 2", "integer")
     (['1', '2'], [1, 2])
     """
     from incrowd.catalog.reading import scalar
 
-    values = [each.strip() for each in text.split(",")]
+    values = [value.strip() for value in text.split(",")]
     if not all(values):
         raise InvalidInput(f"{text!r} holds an empty value; write the values with one comma between them.")
     try:
-        return [scalar(each, plain=kind != "text") for each in values]
+        return [scalar(value, plain=kind != "text") for value in values]
     except ValueError:
         raise InvalidInput(f"{text!r} holds a date that does not exist.") from None
 
 
 def read_budget(text: str) -> tuple[float, float]:
-    """epsilon, or epsilon,delta.
+    """A budget from epsilon or epsilon,delta.
 
     >>> read_budget("1,1e-6"), read_budget("0.5")
     ((1.0, 1e-06), (0.5, 0.0))
     """
     try:
-        numbers = [float(each) for each in text.split(",")]
+        numbers = [float(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if (

@@ -8,6 +8,7 @@ because a bound that was read off the data is published with every answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -18,13 +19,11 @@ from incrowd.cli import options, screen
 from incrowd.cli.answers import (
     Answers,
     columns_of,
-    keyed,
+    read_answers,
     read_budget,
     read_pair,
     read_unit,
-    read_units,
     read_values,
-    type_of,
 )
 from incrowd.cli.discovery import TableFile, read_tables
 from incrowd.errors import IncrowdError, InvalidInput
@@ -37,102 +36,137 @@ _RULES = (
 )
 
 
+Files = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TABLE-FILE...",
+        show_default=False,
+        help="CSV, Parquet or DuckDB files, or the URL of a database.",
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")]
+UnitTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unit", metavar="[TABLE=]COLUMN", help="Whom to protect: a column, column/partition, or row."
+    ),
+]
+BoundsTexts = Annotated[
+    list[str] | None,
+    typer.Option("--bounds", metavar="COLUMN=LOW:HIGH", help="Bounds of a column, as in age=0:120."),
+]
+DomainTexts = Annotated[
+    list[str] | None,
+    typer.Option("--domain", metavar="COLUMN=A,B,C", help="The public values of a column."),
+]
+BudgetText = Annotated[
+    str | None,
+    typer.Option("--budget", metavar="EPSILON[,DELTA]", help="The total over all analysts, as in 1,1e-6."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; mark what is open with FILL.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A proposed catalog, before it is written."""
+
+    tables: list[TableFile]
+    text: str
+    missing: list[str]
+    """What the owner must still fill in."""
+
+    @property
+    def schema(self) -> dict[str, Mapping[str, str]]:
+        """Table -> column -> the engine's type."""
+        return schema_of(self.tables)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether some types were guessed from rows."""
+        return any(table.guessed for table in self.tables)
+
+
 def init(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TABLE-FILE...",
-            show_default=False,
-            help="CSV, Parquet or DuckDB files, or the URL of a database.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")
-    ] = options.CATALOG,
-    unit: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--unit", metavar="[TABLE=]COLUMN", help="Whom to protect: a column, column/partition, or row."
-        ),
-    ] = None,
-    bounds: Annotated[
-        list[str] | None,
-        typer.Option("--bounds", metavar="COLUMN=LOW:HIGH", help="Bounds of a column, as in age=0:120."),
-    ] = None,
-    domain: Annotated[
-        list[str] | None,
-        typer.Option("--domain", metavar="COLUMN=A,B,C", help="The public values of a column."),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget", metavar="EPSILON[,DELTA]", help="The total over all analysts, as in 1,1e-6."
-        ),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; mark what is open with FILL.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    files: Files,
+    out: Out = options.CATALOG,
+    unit: UnitTexts = None,
+    bounds: BoundsTexts = None,
+    domain: DomainTexts = None,
+    budget: BudgetText = None,
+    yes: Yes = False,
+    force: Force = False,
     json: options.Json = False,
 ) -> None:
     """Make a curator.yaml from real tables, asking for what only the owner knows."""
-    from incrowd.catalog import parse
+    _check_place(out, force)
+    tables = read_tables(files, out.parent)
+    answers = read_answers(schema_of(tables), unit or [], bounds or [], domain or [], budget)
+    if not yes and not json:
+        _ask_owner(schema_of(tables), answers)
+    draft = _draft(tables, answers)
+    _check_loads(draft, out)
+    out.write_text(draft.text, encoding="utf-8")
+    if json:
+        _report_json(out, draft)
+    else:
+        _report(out, draft)
 
+
+def schema_of(tables: list[TableFile]) -> dict[str, Mapping[str, str]]:
+    """Table -> column -> the engine's type."""
+    return {table.name: table.columns for table in tables}
+
+
+def _check_place(out: Path, force: bool) -> None:
     if out.exists() and not force:
         raise InvalidInput(
             f"{out} is there already; choose another file with --out, or replace it with --force."
         )
     if not out.parent.is_dir():
         raise InvalidInput(f"The folder {out.parent} does not exist; make it first.")
-    tables = read_tables(files, out.parent)
-    schema = {each.name: each.columns for each in tables}
-    answers = Answers(
-        unit=read_units(unit or [], schema),
-        bounds={key: read_pair(text) for key, text in keyed(bounds or [], schema, "bounds").items()},
-        domains={
-            key: read_values(text, type_of(key, schema))
-            for key, text in keyed(domain or [], schema, "domain").items()
-        },
-        budget=None if budget is None else read_budget(budget),
+
+
+def _draft(tables: list[TableFile], answers: Answers) -> Draft:
+    missing = [f"the unit of {table.name}" for table in tables if table.name not in answers.unit]
+    if answers.budget is None:
+        missing.append("the budget")
+    return Draft(tables, _text(tables, answers), missing)
+
+
+def _check_loads(draft: Draft, out: Path) -> None:
+    """Refuse a complete file that the catalog would refuse, before anything is written."""
+    from incrowd.catalog import parse
+
+    if not draft.missing:
+        parse(draft.text, name=out.name)
+
+
+def _report_json(out: Path, draft: Draft) -> None:
+    screen.emit_json(
+        {
+            "file": str(out),
+            "tables": draft.schema,
+            "missing": draft.missing,
+            "types_guessed_from_rows": draft.guessed,
+            "text": draft.text,
+        }
     )
-    if not yes and not json:
-        _ask_owner(schema, answers)
-    text = _text(tables, answers)
-    missing = [f"the unit of {name}" for name in schema if name not in answers.unit]
-    missing += ["the budget"] if answers.budget is None else []
-    if not missing:
-        parse(text, name=out.name)  # a wrong answer is told before anything is written
-    out.write_text(text, encoding="utf-8")
-    guessed = any(each.guessed for each in tables)
-    if json:
-        screen.emit_json(
-            {
-                "file": str(out),
-                "tables": schema,
-                "missing": missing,
-                "types_guessed_from_rows": guessed,
-                "text": text,
-            }
-        )
-        return
-    _report(out, tables, missing, guessed)
 
 
-def _report(out: Path, tables: list[TableFile], missing: list[str], guessed: bool) -> None:
+def _report(out: Path, draft: Draft) -> None:
     console = screen.console()
-    console.print(
-        f"Wrote {out}: {', '.join(f'{each.name} ({len(each.columns)} columns)' for each in tables)}."
-    )
-    if guessed:
+    tables = ", ".join(f"{table.name} ({len(table.columns)} columns)" for table in draft.tables)
+    console.print(f"Wrote {out}: {tables}.")
+    if draft.guessed:
         console.print(
             "The types of CSV columns were guessed from rows of the file; check them. No value was written."
         )
-    if missing:
-        console.print(f"Before it can be used, replace FILL for {' and '.join(missing)}.")
+    if draft.missing:
+        console.print(f"Before it can be used, replace FILL for {' and '.join(draft.missing)}.")
     else:
-        name = tables[0].name
         console.print(
-            f'Try: incrowd price "SELECT COUNT(*) FROM {name}"'
+            f'Try: incrowd price "SELECT COUNT(*) FROM {draft.tables[0].name}"'
             + ("" if str(out) == str(options.CATALOG) else f" --catalog {out}")
         )
 
@@ -143,24 +177,23 @@ def _text(tables: list[TableFile], answers: Answers) -> str:
     from incrowd.catalog.propose import WARNING
     from incrowd.catalog.writing import inline, scalar
 
-    sources = {each.source_name: each.source for each in tables}
-    schema = {each.name: each.columns for each in tables}
+    sources = {table.source_name: table.source for table in tables}
     text = propose(
-        schema,
+        schema_of(tables),
         source=tables[0].source,
         unit=answers.unit,
         bounds=answers.bounds,
         domains=answers.domains,
         budget=answers.budget,
     )
-    if any(each.guessed for each in tables):
+    if any(table.guessed for table in tables):
         first = WARNING.splitlines()[0]
         text = text.replace(
             first,
             "# Proposed by incrowd init. CSV declares no types: these were guessed from rows, so check them.",
             1,
         )
-    # The proposal knows one source; here each file is one, and each table names the file that it is in.
+    # `propose` writes one source; here each file is a source, and each table names its file.
     declared = "\n".join(f"  {scalar(name)}: {inline(source)}" for name, source in sources.items())
     text = text.replace(f"  main: {inline(tables[0].source)}", declared, 1)
     head, *parts = text.split("\n    source: main\n")
@@ -170,16 +203,16 @@ def _text(tables: list[TableFile], answers: Answers) -> str:
 
 
 def _ask_owner(schema: Mapping[str, Mapping[str, str]], answers: Answers) -> None:
-    """Ask what the options did not say."""
+    """Ask the owner for whatever the options left out, and add it to `answers`."""
     from incrowd.catalog import questions
 
     screen.aside().print(_RULES)
     for question in questions(schema):
         table, _, column = question.key.partition(".")
         if question.field == "unit" and table not in answers.unit:
-            found = _prompt(question.text, partial(read_unit, columns=schema[table]))
-            if found is not None:
-                answers.unit[table] = found
+            unit = _prompt(question.text, partial(read_unit, columns=schema[table]))
+            if unit is not None:
+                answers.unit[table] = unit
         elif (
             question.field == "unit"
             or question.key in answers.bounds
@@ -203,12 +236,12 @@ def _ask_owner(schema: Mapping[str, Mapping[str, str]], answers: Answers) -> Non
 
 
 def _prompt(text: str, read: Callable[[str], T]) -> T | None:
-    """An answer that can be read; None for an empty one."""
+    """Ask until `read` accepts the answer; None for an empty one."""
     while True:
-        given = str(typer.prompt(text, default="", show_default=False, prompt_suffix=" ", err=True)).strip()
-        if not given:
+        typed = str(typer.prompt(text, default="", show_default=False, prompt_suffix=" ", err=True)).strip()
+        if not typed:
             return None
         try:
-            return read(given)
+            return read(typed)
         except IncrowdError as error:
             screen.complain(str(error))
