@@ -1,6 +1,6 @@
 """`incrowd budget` and `incrowd ledger`: what was spent, what is left, and whether the account is whole.
 
-None of these reads a table, and none makes a ledger where there is none.
+These commands read no table and create no ledger.
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ def budget(
     declared = load(catalog)
     people = [declared.analyst(analyst)] if analyst is not None else list(declared.analysts) or [SOLE_ANALYST]
     with closing(Ledger.open(_existing(declared.ledger_url), declared)) as ledger:
-        found: dict[str, Balance] = {}
+        by_cap: dict[str, Balance] = {}
         for name in people:
-            found |= {each.cap.key: each for each in ledger.remaining(name)}
-    balances = list(found.values())
+            by_cap |= {balance.cap.key: balance for balance in ledger.remaining(name)}
+    balances = list(by_cap.values())
     if json:
-        screen.emit_json({"analyst": analyst, "budgets": [screen.balance_json(each) for each in balances]})
+        screen.emit_json(
+            {"analyst": analyst, "budgets": [screen.balance_json(balance) for balance in balances]}
+        )
         return
     console = screen.console()
     console.print(screen.balance_table(balances))
@@ -61,7 +63,7 @@ def budget(
 
 
 def _existing(where: str | None) -> str | None:
-    """The ledger's place, or None (a fresh one in memory) where it was not begun yet."""
+    """The ledger's place; None (a fresh ledger in memory) if it does not exist yet."""
     if where is None or "://" in where or Path(where).exists():
         return where
     return None
@@ -92,17 +94,17 @@ def show(
         end = opened.head().seq
         entries = list(opened.entries(after=max(0, end - last)))
     if json:
-        screen.emit_json({"entries": [_entry_json(each) for each in entries]})
+        screen.emit_json({"entries": [_entry_json(entry) for entry in entries]})
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("#", justify="right")
     for name in ("when (UTC)", "what", "who", "cost", "question"):
         table.add_column(name, overflow="fold")
     delta = declared.budget.delta if declared is not None else 0.0
-    for each in entries:
-        when = each.at[:19].replace("T", " ")
+    for entry in entries:
+        when = entry.at[:19].replace("T", " ")
         table.add_row(
-            str(each.seq), when, each.kind, Text(each.analyst), _cost(each, delta), each.question[:12]
+            str(entry.seq), when, entry.kind, Text(entry.analyst), _cost(entry, delta), entry.question[:12]
         )
     console = screen.console()
     console.print(table)
@@ -156,25 +158,25 @@ def verify(
     known = None if head is None else Head.from_text(head)
     opened, _ = _open(catalog, ledger)
     with closing(opened):
-        found = opened.verify(known)
-    if not found.ok:
-        for fault in found.faults:
+        check = opened.verify(known)
+    if not check.ok:
+        for fault in check.faults:
             screen.aside().print(Text(fault, style="red"))
-        found.require()
+        check.require()
     if json:
-        about = {"entries": found.entries, "reservations": found.reservations, "unanswered": found.unanswered}
-        screen.emit_json({"ok": True, **about, "head": str(found.head)})
+        about = {"entries": check.entries, "reservations": check.reservations, "unanswered": check.unanswered}
+        screen.emit_json({"ok": True, **about, "head": str(check.head)})
         return
     console = screen.console()
     console.print(
         Text("✓ ", style="green")
-        + Text(f"{found.entries:,} entries, {found.reservations:,} questions paid; nothing was altered.")
+        + Text(f"{check.entries:,} entries, {check.reservations:,} questions paid; nothing was altered.")
     )
-    if found.unanswered:
+    if check.unanswered:
         console.print(
-            f"{found.unanswered:,} paid questions have no recorded answer: they still run, or were cut off."
+            f"{check.unanswered:,} paid questions have no recorded answer: they still run, or were cut off."
         )
-    console.print(Text(f"head {found.head}", style="dim"), soft_wrap=True)
+    console.print(Text(f"head {check.head}", style="dim"), soft_wrap=True)
 
 
 def head(
@@ -183,8 +185,8 @@ def head(
     """Print the ledger's head, to be noted where nobody here can change it."""
     opened, _ = _open(catalog, ledger)
     with closing(opened):
-        found = opened.head()
+        current = opened.head()
     if json:
-        screen.emit_json({"head": str(found), "seq": found.seq, "hash": found.hash})
+        screen.emit_json({"head": str(current), "seq": current.seq, "hash": current.hash})
     else:
-        print(found)
+        print(current)

@@ -64,7 +64,7 @@ def ask(
             writer = csv_format.writer(sys.stdout, lineterminator="\n")
             writer.writerow(table.column_names)
             writer.writerows(
-                [["" if each is None else each for each in row.values()] for row in table.to_pylist()]
+                [["" if value is None else value for value in row.values()] for row in table.to_pylist()]
             )
             sys.stdout.flush()
         else:
@@ -87,7 +87,7 @@ def price(
     """Say what a question would cost and how wrong its answer would be, without reading a row."""
     question = read_question(sql)
     with _open(catalog) as curator:
-        found = curator.price(
+        offer = curator.price(
             question,
             epsilon,
             delta=delta,
@@ -99,13 +99,13 @@ def price(
             rescale=rescale,
         )
     if json:
-        screen.emit_json(price_json(found))
+        screen.emit_json(price_json(offer))
     else:
-        show_price(found)
+        show_price(offer)
 
 
 def read_question(sql: str) -> str:
-    """The SQL as given, or standard input for -."""
+    """The SQL itself, or standard input if it is -."""
     return sys.stdin.read() if sql == "-" else sql
 
 
@@ -117,7 +117,7 @@ def _open(catalog: Path) -> Curator:
 
 def with_hint(error: BudgetExceeded, balances: tuple[Balance, ...]) -> BudgetExceeded:
     """The refusal, with the largest epsilon that would still fit."""
-    most = screen.round_down(min((each.affordable for each in balances), default=0.0))
+    most = screen.round_down(min((balance.affordable for balance in balances), default=0.0))
     said = str(error).rstrip(".")
     hint = f"; an epsilon of {most:g} still fits" if most else "; nothing fits any more"
     return BudgetExceeded(f"{said}{hint}.", asked=error.asked, left=error.left)
@@ -152,7 +152,7 @@ def _lower(words: str) -> str:
 
 
 def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
-    """All that an answer tells."""
+    """Everything in an answer, as plain values."""
     return {
         "columns": table.column_names,
         "rows": table.to_pylist(),
@@ -162,7 +162,7 @@ def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
         "recalled": answer.recalled,
         "factors": dict(answer.factors),
         "notes": list(answer.notes),
-        "remaining": [screen.balance_json(each) for each in answer.remaining],
+        "remaining": [screen.balance_json(balance) for balance in answer.remaining],
     }
 
 
@@ -194,7 +194,7 @@ def show_price(price: Price) -> None:
 
 
 def price_json(price: Price) -> dict[str, Any]:
-    """All that a price tells."""
+    """Everything in a price, as plain values."""
     return {
         "epsilon": price.epsilon,
         "delta": price.delta,
@@ -213,6 +213,8 @@ def price_json(price: Price) -> dict[str, Any]:
         ],
         "notes": list(price.notes),
         "fits": price.fits,
-        "remaining": [screen.balance_json(each) for each in price.before],
-        "remaining_after": [screen.balance_json(each) for each in price.remaining] if price.fits else None,
+        "remaining": [screen.balance_json(balance) for balance in price.before],
+        "remaining_after": [screen.balance_json(balance) for balance in price.remaining]
+        if price.fits
+        else None,
     }

@@ -1,6 +1,4 @@
-"""The tables in a file or a database: names, columns and types, as the engine describes them. No row is
-kept.
-"""
+"""Reads the names, columns and types of the tables in files or a database. It keeps no row."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _LOOKED_AT = 20_000
-"""Rows that are looked at to tell ids from numbers."""
+"""How many rows are read to tell ids from numbers."""
 _CSV = {".csv", ".tsv", ".txt"}
 _PARQUET = {".parquet", ".pq"}
 _DUCKDB = {".duckdb", ".db", ".ddb"}
@@ -39,8 +37,8 @@ def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
     """The tables of all files, or of the database at a URL; paths in their sources start from `root`."""
     from incrowd.catalog.names import fold
 
-    found: list[TableFile] = []
-    if any("://" in each for each in files):
+    tables: list[TableFile] = []
+    if any("://" in file for file in files):
         if len(files) > 1:
             raise InvalidInput("Give one database alone: the tables of a catalog are on one engine.")
         from incrowd.backends import describe
@@ -56,16 +54,16 @@ def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
         kind = _kind(file)
         path = os.path.relpath(file.resolve(), root.resolve())
         for name, columns in _describe(file, kind).items():
-            found.append(TableFile(name, columns, source, {kind: path}, kind == "csv"))
-    names = [fold(each.name) for each in found]
-    again = next((each.name for each in found if names.count(fold(each.name)) > 1), None)
+            tables.append(TableFile(name, columns, source, {kind: path}, kind == "csv"))
+    names = [fold(table.name) for table in tables]
+    again = next((table.name for table in tables if names.count(fold(table.name)) > 1), None)
     if again is not None:
         raise InvalidInput(f"Two tables are called {again}; rename one of the files.")
-    return found
+    return tables
 
 
 def _kind(file: Path) -> str:
-    endings = [each.lower() for each in file.suffixes if each.lower() not in (".gz", ".zst")]
+    endings = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in (".gz", ".zst")]
     ending = endings[-1] if endings else ""
     for kind, known in (("csv", _CSV), ("parquet", _PARQUET), ("duckdb", _DUCKDB)):
         if ending in known:
@@ -84,17 +82,19 @@ def _name(file: Path) -> str:
 
 
 def _padded(engine: duckdb.DuckDBPyConnection, path: str, types: dict[str, str]) -> dict[str, str]:
-    """The columns of a CSV file in which numbers begin with zeros, as ids and zip codes do: they are text."""
+    """The CSV columns whose numbers begin with zeros, as ids and zip codes do: they are text."""
     from incrowd.backends.trees import quoted
 
     tests = ", ".join(
         f"COALESCE(BOOL_OR(regexp_matches({quoted(name)}, '^[+-]?0[0-9]')), FALSE)" for name in types
     )
     rows = f"(SELECT * FROM read_csv({path}, header = true, all_varchar = true) LIMIT {_LOOKED_AT})"
-    (found,) = engine.execute(f"SELECT {tests} FROM {rows}").fetchall()
+    (padding,) = engine.execute(f"SELECT {tests} FROM {rows}").fetchall()
     whole = {"BIGINT", "HUGEINT", "INTEGER"}
     return {
-        name: "VARCHAR" for name, padded in zip(types, found, strict=True) if padded and types[name] in whole
+        name: "VARCHAR"
+        for name, padded in zip(types, padding, strict=True)
+        if padded and types[name] in whole
     }
 
 
@@ -113,16 +113,16 @@ def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
                     "SELECT table_name, column_name, data_type FROM information_schema.columns "
                     "WHERE table_catalog = 'given' AND table_schema = 'main' ORDER BY 1, ordinal_position"
                 ).fetchall()
-                found: dict[str, dict[str, str]] = {}
+                tables: dict[str, dict[str, str]] = {}
                 for table, column, engine_type in rows:
-                    found.setdefault(table, {})[column] = engine_type
-                if not found:
+                    tables.setdefault(table, {})[column] = engine_type
+                if not tables:
                     raise InvalidInput(f"{file} holds no tables.")
-                return found
+                return tables
             reader = "read_parquet" if kind == "parquet" else "read_csv"
             header = ", header = true" if kind == "csv" else ""
             described = engine.execute(f"DESCRIBE SELECT * FROM {reader}({path}{header})").fetchall()
-            types = {each[0]: each[1] for each in described}
+            types = {name: engine_type for name, engine_type, *_ in described}
             return {_name(file): types if kind == "parquet" else types | _padded(engine, path, types)}
     except duckdb.Error:
         # The engine's own words quote rows of the file.

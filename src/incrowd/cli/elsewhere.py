@@ -1,7 +1,7 @@
-"""Commands of rooms that the command line does not know: found by their entry points, loaded when needed.
+"""Plug-in commands, discovered through entry points and loaded when needed.
 
-A package adds a command by an entry point in the group `incrowd.commands` that names a function, written as
-the commands here are. Commands of our own need no looking up, and cannot be replaced.
+A package adds a command with an entry point in the group `incrowd.commands` that names a function, written
+like the commands of this package. A plug-in cannot replace a built-in command.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ GROUP = "incrowd.commands"
 
 
 class Commands(TyperGroup):
-    """The commands that were added to this group, and after them those that installed packages offer."""
+    """The built-in commands, followed by those of installed packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Every command's name; a package that is broken is passed over, so that help is always shown."""
+        """Every command's name; a broken package is skipped, so that help always works."""
         return [*super().list_commands(ctx), *(name for name in _offered() if self._works(ctx, name))]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of this name, loaded now if it is another package's; None if there is none."""
+        """The command of this name, loaded now if it is a plug-in; None if there is none."""
         own = super().get_command(ctx, cmd_name)
         if own is not None or cmd_name not in (offered := _offered()):
             return own
@@ -39,7 +39,7 @@ class Commands(TyperGroup):
 
 
 def _offered() -> dict[str, EntryPoint]:
-    return {each.name: each for each in sorted(entry_points(group=GROUP), key=lambda each: each.name)}
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def _loaded(offer: EntryPoint) -> Any:

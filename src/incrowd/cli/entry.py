@@ -1,4 +1,4 @@
-"""Where the command starts and ends: commands by name, errors as one sentence, the exit status."""
+"""The entry of the command line: registers commands, prints errors as one sentence, sets the exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from incrowd.errors import BudgetExceeded, IncrowdError
 
 WRONG, INTERRUPTED = 2, 130
 TRACEBACK = "INCROWD_TRACEBACK"
-"""Set to 1, this environment variable lets a failure inside Incrowd show its traceback."""
+"""Environment variable: if set, an unexpected failure shows its traceback."""
 
 app = typer.Typer(
     name="incrowd",
@@ -69,22 +69,22 @@ app.add_typer(explain_app, name="explain")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    """Run the command line and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
         _as_a_program()
     try:
-        result = app(args=given, prog_name="incrowd", standalone_mode=False)
+        result = app(args=words, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
         if result == INTERRUPTED:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except IncrowdError as error:
-        return _fail(error, _as_options(str(error)), error.exit_status, given)
+        return _fail(error, _as_options(str(error)), error.exit_status, words)
     except typer.Abort as error:
-        return _fail(error, "The input ended before all was answered; nothing was written.", WRONG, given)
+        return _fail(error, "The input ended before all was answered; nothing was written.", WRONG, words)
     except KeyboardInterrupt as error:
-        return _fail(error, "Interrupted; a price that was reserved stays paid.", INTERRUPTED, given)
+        return _fail(error, "Interrupted; a price that was reserved stays paid.", INTERRUPTED, words)
     except BrokenPipeError:
         # The reader (head, less) has seen enough; nothing more may be written to it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -92,30 +92,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         usage = getattr(error, "format_message", None)
         if callable(usage):
-            return _fail(error, _usage_sentence(str(usage()), error), WRONG, given)
+            return _fail(error, _usage_sentence(str(usage()), error), WRONG, words)
         if os.environ.get(TRACEBACK):
             raise
         if isinstance(error, OSError) and error.filename:
             reason = (error.strerror or "it failed").lower()
-            return _fail(error, f"{error.filename} cannot be used: {reason}.", WRONG, given)
-        # What an unforeseen error says may hold values of rows, so only its kind is told.
+            return _fail(error, f"{error.filename} cannot be used: {reason}.", WRONG, words)
+        # The message of an unexpected error may quote rows, so only its type is printed.
         said = (
             f"Incrowd failed as it never should ({type(error).__name__}); please report it with the command."
         )
-        return _fail(error, said, WRONG, given)
+        return _fail(error, said, WRONG, words)
 
 
 def _as_a_program() -> None:
-    """What a process of its own may settle for itself, and a caller's process must be left to settle."""
+    """Process-wide settings (warnings, encodings); applied only when run as a program."""
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # they speak to whoever develops Incrowd; PYTHONWARNINGS shows them
+        warnings.simplefilter("ignore")  # meant for developers of Incrowd; PYTHONWARNINGS shows them
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ± or █ shall not end the program
+            stream.reconfigure(errors="replace")  # a terminal without ± or █ must not end the program
 
 
 def _as_options(sentence: str) -> str:
-    """The library speaks of arguments; here they are options.
+    """A library's error sentence with its arguments (`name=`) written as options (`--name`).
 
     >>> _as_options("Say who asks, with analyst=: choose from ana, ben.")
     'Say who asks, with --analyst: choose from ana, ben.'
@@ -128,16 +128,16 @@ def _as_options(sentence: str) -> str:
 
 
 def _usage_sentence(said: str, error: Exception) -> str:
-    """The parser's complaint as one sentence that says where help is."""
+    """The option parser's error as one sentence that points to --help."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "incrowd"
     sentence = " ".join(said.split()).rstrip(".")
     return f"{sentence} (see {command} --help)."
 
 
-def _fail(error: BaseException, sentence: str, status: int, given: Sequence[str]) -> int:
+def _fail(error: BaseException, sentence: str, status: int, words: Sequence[str]) -> int:
     sys.stdout.flush()
-    if "--json" in given:
+    if "--json" in words:
         about: dict[str, object] = {"kind": type(error).__name__, "message": sentence}
         if isinstance(error, BudgetExceeded):
             about |= {"asked": error.asked, "left": error.left}

@@ -31,37 +31,38 @@ def epsilon(
     """Say what an epsilon means for one person, in words and odds."""
     from incrowd.explain.meaning import LADDER, explain_epsilon
 
-    found = [explain_epsilon(each, delta) for each in ([value] if value is not None else LADDER)]
+    meanings = [explain_epsilon(rung, delta) for rung in ([value] if value is not None else LADDER)]
     if json:
-        told = [_meaning_json(each) for each in found]
+        told = [_meaning_json(meaning) for meaning in meanings]
         screen.emit_json(told[0] if value is not None else {"ladder": told})
     elif value is not None:
-        _show_meaning(found[0])
+        _show_meaning(meanings[0])
     else:
-        _show_ladder(found)
+        _show_ladder(meanings)
 
 
-def _show_meaning(found: Any) -> None:
+def _show_meaning(meaning: Any) -> None:
     from incrowd.explain.meaning import percent_down, percent_up
 
     console = screen.console()
-    console.print(Text(screen.promise(found.epsilon, found.delta), style="bold"))
-    factor = screen.round_up(found.factor, 3) if math.isfinite(found.factor) else "any number"
+    console.print(Text(screen.promise(meaning.epsilon, meaning.delta), style="bold"))
+    factor = screen.round_up(meaning.factor, 3) if math.isfinite(meaning.factor) else "any number"
     console.print(
         "Whether or not one person is in the table, every answer is about as likely: the chances differ by a "
-        f"factor of at most {factor}" + (f", up to a probability of {found.delta:g}." if found.delta else ".")
+        f"factor of at most {factor}"
+        + (f", up to a probability of {meaning.delta:g}." if meaning.delta else ".")
     )
-    console.print(found.sentence)
+    console.print(meaning.sentence)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("sure of a guess before", "afterwards at least", "at most"):
         table.add_column(name, justify="right")
-    for each in found.beliefs:
-        table.add_row(f"{each.prior * 100:g}%", percent_down(each.low), percent_up(each.high))
+    for belief in meaning.beliefs:
+        table.add_row(f"{belief.prior * 100:g}%", percent_down(belief.low), percent_up(belief.high))
     console.print(table)
-    console.print(found.verdict)
+    console.print(meaning.verdict)
 
 
-def _show_ladder(found: list[Any]) -> None:
+def _show_ladder(meanings: list[Any]) -> None:
     from incrowd.explain.meaning import percent_up
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -69,12 +70,12 @@ def _show_ladder(found: list[Any]) -> None:
     table.add_column("1% sure becomes", justify="right")
     table.add_column("50% sure becomes", justify="right")
     table.add_column("which is", overflow="fold")
-    for each in found:
-        strength = each.verdict.partition(":")[0]
+    for meaning in meanings:
+        strength = meaning.verdict.partition(":")[0]
         table.add_row(
-            f"{each.epsilon:g}",
-            f"≤ {percent_up(each.at(0.01).high)}",
-            f"≤ {percent_up(each.at(0.5).high)}",
+            f"{meaning.epsilon:g}",
+            f"≤ {percent_up(meaning.at(0.01).high)}",
+            f"≤ {percent_up(meaning.at(0.5).high)}",
             strength,
         )
     console = screen.console()
@@ -84,15 +85,17 @@ def _show_ladder(found: list[Any]) -> None:
     console.print(table)
 
 
-def _meaning_json(found: Any) -> dict[str, Any]:
+def _meaning_json(meaning: Any) -> dict[str, Any]:
     return {
-        "epsilon": found.epsilon,
-        "delta": found.delta,
-        "factor": found.factor,
-        "failure": found.failure,
-        "sentence": found.sentence,
-        "verdict": found.verdict,
-        "beliefs": [{"prior": each.prior, "low": each.low, "high": each.high} for each in found.beliefs],
+        "epsilon": meaning.epsilon,
+        "delta": meaning.delta,
+        "factor": meaning.factor,
+        "failure": meaning.failure,
+        "sentence": meaning.sentence,
+        "verdict": meaning.verdict,
+        "beliefs": [
+            {"prior": belief.prior, "low": belief.low, "high": belief.high} for belief in meaning.beliefs
+        ],
     }
 
 

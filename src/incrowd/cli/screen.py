@@ -1,4 +1,4 @@
-"""What every command prints with: consoles, tables of answers, budget bars, JSON. It decides nothing."""
+"""How commands print: consoles, tables of answers, budget bars, JSON. Decisions are made elsewhere."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ PATIENCE = 1.0
 """Seconds that a question may run before a progress bar appears."""
 BAR = 20
 MOST_ROWS = 200
-"""Rows of an answer that a terminal is shown; CSV and JSON have all."""
+"""How many rows of an answer a terminal shows; CSV and JSON have all."""
 
 
 def console() -> Console:
-    """Standard output; made anew each time, since tests and pipes exchange it."""
+    """A new console on standard output, which tests and pipes may have replaced since the last call."""
     return Console(highlight=False, markup=False, soft_wrap=False)
 
 
 def aside() -> Console:
-    """Standard error: progress, questions, remarks that are no part of the result."""
+    """A new console on standard error: progress, questions and remarks, never results."""
     return Console(stderr=True, highlight=False, markup=False)
 
 
 def complain(sentence: str) -> None:
-    """One sentence on standard error, on one line."""
+    """Print one sentence on standard error, on one line."""
     print(" ".join(sentence.split()), file=sys.stderr)
 
 
 def emit_json(value: object) -> None:
-    """JSON that any reader takes: no NaN, no infinities, dates as text."""
+    """Print strict JSON: no NaN or infinities, dates as text."""
     print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it; numbers that are none become null.
+    """A value as plain JSON types; NaN and infinities become null.
 
     >>> plain({"a": float("inf"), "b": [date(2024, 2, 29), 1.5]})
     {'a': None, 'b': ['2024-02-29', 1.5]}
@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case datetime():
             return value.isoformat(sep=" ")
         case date():
@@ -70,13 +70,13 @@ def plain(value: Any) -> Any:
         case Decimal():
             return float(value)
         case list() | tuple():
-            return [plain(each) for each in value]
+            return [plain(item) for item in value]
     return str(value)
 
 
 @contextmanager
 def watching() -> Iterator[Callable[[float], None]]:
-    """A callback for progress; a bar appears on a terminal once a question runs long."""
+    """Yield a callback for progress; on a terminal, a bar appears once a question takes long."""
     screen, started = aside(), time.monotonic()
     columns = (
         TextColumn("asking the database"),
@@ -220,11 +220,12 @@ def balance_table(balances: Sequence[Balance]) -> Table:
     table.add_column("left", min_width=BAR)
     table.add_column("", justify="right", no_wrap=True)
     table.add_column("next question", justify="right", no_wrap=True)
-    for each in balances:
-        share = share_left(each)
-        most = round_down(each.affordable)
+    for balance in balances:
+        share = share_left(balance)
+        most = round_down(balance.affordable)
         table.add_row(
-            Text(each.cap.whose) + Text(f"\n{promise(each.cap.epsilon, each.cap.delta)}", style="dim"),
+            Text(balance.cap.whose)
+            + Text(f"\n{promise(balance.cap.epsilon, balance.cap.delta)}", style="dim"),
             bar(share),
             Text(percent(share)),
             Text(f"≤ {most:g}" if most else "none"),

@@ -61,7 +61,7 @@ def demo(json: options.Json = False) -> None:
     """Take a tour on the bundled census table: answers, prices, a refusal, the budget."""
     with _census() as curator:
         if json:
-            screen.emit_json({"steps": [_step_json(each) for each in _steps(curator)]})
+            screen.emit_json({"steps": [_step_json(step) for step in _steps(curator)]})
             return
         console = screen.console()
         console.print(Rule(Text("Incrowd: safety is blending into a crowd", style="bold"), style="cyan"))
@@ -215,7 +215,7 @@ def _bars(curator: Curator) -> Step:
     said = (
         "The account is a hash chain on disk, written before the data is read: a crash leaves the price paid."
     )
-    result = {"budgets": [screen.balance_json(each) for each in balances]}
+    result = {"budgets": [screen.balance_json(balance) for balance in balances]}
     return Step("What is left", "", said, result, screen.balance_table(balances))
 
 
@@ -228,8 +228,8 @@ def _coin() -> Step:
     incomes = adult().column("income").to_numpy(zero_copy_only=False)
     rich = np.asarray(incomes == ">50K")
     coin = RandomizedResponse(truth=0.75)
-    found = coin.estimate(coin.release(rich))
-    share, low, high = (float(each[1]) / len(rich) for each in (found.counts, found.low, found.high))
+    estimate = coin.estimate(coin.release(rich))
+    share, low, high = (float(part[1]) / len(rich) for part in (estimate.counts, estimate.low, estimate.high))
     said = (
         f"Everybody lies with probability 1/4, yet the share of incomes above $50,000 comes out as "
         f"{share:.1%} ({low:.1%} to {high:.1%}; exact {rich.mean():.1%}). Randomized response, epsilon ln 3 "
