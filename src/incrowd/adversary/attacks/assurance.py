@@ -1,4 +1,4 @@
-"""The attacker who speaks only when sure: how often noisy counts can make her so, and her best attack.
+"""An attacker who speaks only when sure: how often noisy counts can make her sure, and her best attack.
 
 Her target's secret is one of K values, equally likely to her; she sees a release and names a value or stays
 silent. She is *sure at level c* when, of the cases in which she speaks, a share of at least c is right.
@@ -44,7 +44,7 @@ def most_assured(epsilon: float, delta: float, choices: int, level: float) -> fl
 
 
 def beliefs(residuals: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
-    """What to believe of a secret from noisy counts of its values, of which all other people were taken away.
+    """The probability of each secret value, from noisy counts of the values minus everyone else's rows.
 
     `residuals` has a row for each target, a column for each value, and in front any number of releases: the
     secret's own column is 1 plus noise, the others are noise, all of it discrete Laplace of this scale. The
@@ -61,7 +61,7 @@ def beliefs(residuals: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
 
 
 def named(believed: NDArray[np.float64], level: float) -> NDArray[np.int64]:
-    """The value that is believed at least to this level, row by row; -1 for silence.
+    """For each row, the value whose probability is at least `level`; -1 (silence) if there is none.
 
     >>> named(np.array([[0.97, 0.03], [0.6, 0.4]]), level=0.95).tolist()
     [0, -1]

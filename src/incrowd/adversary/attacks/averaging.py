@@ -1,10 +1,10 @@
-"""Averaging: noise that is drawn anew each time a question is repeated wears off.
+"""Averaging: fresh noise on every repeat of a question cancels out in the mean.
 
 Each answer about a person has discrete Laplace noise of scale 1 / epsilon on her bit, and k of them are
 k * epsilon-differentially private and no better: after enough repeats her secret is plain. The curator stands
-in the way twice. The same question gets the recorded answer, so that repeating it adds nothing; and another
-question, or the same one at another price, draws on a budget that ends. `average` knows answers and nothing
-of where they came from.
+in the way twice. The same question gets the recorded answer, so repeating it adds nothing; and another
+question, or the same one at another price, is paid from a budget that ends. `average` knows only answers, not
+where they came from.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ def _curator(crowd: Crowd, budget: float) -> Curator:
 
 
 def _question(rephrased: int = 0) -> str:
-    """How many with the secret are this person? For everybody at once: each person is in one group alone, so
-    all groups together cost what one does. It can be put in as many ways as one likes.
+    """SQL that counts, for every person at once, whether she has the secret.
+
+    Each person is in one group only, so all groups together cost as much as one. Each value of `rephrased`
+    gives another wording of the same question.
     """
     more = f" AND person >= {-rephrased}" if rephrased else ""
     return f"SELECT person, COUNT(*) AS n FROM people WHERE {HAS}{more} GROUP BY person"
@@ -68,16 +70,16 @@ def _asked(curator: Curator, crowd: Crowd, question: str, epsilon: float) -> tup
 
 
 def repeated(crowd: Crowd, epsilon: float, times: int) -> tuple[NDArray[np.int64], int]:
-    """What the curator says about the targets when one question is asked `times` times; a row for each time.
-    With the number of answers that were recalled from its record.
+    """The curator's answers about the targets when one question is asked `times` times (a row per time), and
+    how many of them it recalled from its record.
     """
     with _curator(crowd, epsilon) as curator:
-        found = [_asked(curator, crowd, _question(), epsilon) for _ in range(times)]
-    return np.array([row for row, _ in found]), sum(recalled for _, recalled in found)
+        answers = [_asked(curator, crowd, _question(), epsilon) for _ in range(times)]
+    return np.array([row for row, _ in answers]), sum(recalled for _, recalled in answers)
 
 
 def rephrased(crowd: Crowd, epsilon: float, budget: float, times: int) -> NDArray[np.int64]:
-    """What the curator says of the targets when a question is put in `times` ways, until the budget ends."""
+    """The curator's answers about the targets to `times` wordings of a question, until the budget ends."""
 
     def told(curator: Curator) -> Iterator[NDArray[np.int64]]:
         for time in range(times):
@@ -103,7 +105,7 @@ def averaging(
 ) -> Report:
     """Averaging against fresh noise without a budget, and against the curator in two ways.
 
-    table, known, secret, people: see `people.gather`. epsilon: the price of each answer; budget: where the
+    table, known, secret, people: see `crowd.gather`. epsilon: the price of each answer; budget: where the
     curator's account ends. A person without the secret is in no count, so each answer is epsilon-private for
     every secret, and the answers together are so for the sum of what they cost.
     """

@@ -1,4 +1,4 @@
-"""What a guarantee leaves to the best attacker: the success that no attack on a private release can exceed.
+"""Upper bounds on the success of any attack on a private release.
 
 Let an attack see one release and say yes or no about one person's being in the data. Under (epsilon, delta),
 
@@ -48,7 +48,7 @@ def most_success(epsilon: float, delta: float = 0.0, choices: int = 2) -> float:
 
 
 def most_hits(false_positives: float, epsilon: float, delta: float = 0.0) -> float:
-    """The highest rate of true positives of a test whose rate of false positives is given.
+    """The highest true-positive rate of any test with this false-positive rate.
 
     >>> most_hits(0.0, 1.0), round(most_hits(0.1, 1.0), 4), most_hits(1.0, 1.0)
     (0.0, 0.2718, 1.0)

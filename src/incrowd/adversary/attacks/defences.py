@@ -1,8 +1,8 @@
 """Engines that count people, and the defences that were tried before differential privacy.
 
-An engine is asked for the sizes of sets of people, each given by a WHERE, and answers each with a number or
-not at all (None). `Exact` tells the truth; the others stand before it and round, suppress or refuse.
-`Curated` is the real curator. They know a table with a `secret` column (`people`), and no attack.
+An engine counts sets of people. Each set is a WHERE condition; the answer is a number, or None if the engine
+refuses. `Exact` returns true counts; the others wrap it and round, suppress or refuse. `Curated` is the real
+curator. Engines know a table with a `secret` column (`crowd`), and no attack.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Engine(Protocol):
     """Anything that counts people."""
 
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
-        """The number of people in each set, as far as the engine tells it."""
+        """The number of people in each set; None where the engine refuses."""
         ...
 
 
 class Exact:
-    """The truth.
+    """True counts.
 
     >>> Exact(pa.table({"age": [30, 40, 50]})).counts(["age > 35", "age > 60"])
     [2, 0]
@@ -46,14 +46,14 @@ class Exact:
 
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
         """The number of people in each set."""
-        asked = ", ".join(f"COUNT(*) FILTER (WHERE {each})" for each in wheres)
+        asked = ", ".join(f"COUNT(*) FILTER (WHERE {where})" for where in wheres)
         row = self._engine.execute(f"SELECT {asked} FROM people").fetchone()
-        return [int(each) for each in row or ()]
+        return [int(count) for count in row or ()]
 
     def members(self, where: str) -> NDArray[np.bool_]:
         """Who is in a set."""
-        found = self._engine.execute(f"SELECT ({where}) IS TRUE AS inside FROM people ORDER BY rowid")
-        return np.asarray(found.fetchnumpy()["inside"], dtype=np.bool_)
+        rows = self._engine.execute(f"SELECT ({where}) IS TRUE AS inside FROM people ORDER BY rowid")
+        return np.asarray(rows.fetchnumpy()["inside"], dtype=np.bool_)
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Rounding:
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
         """The rounded number of people in each set."""
         return [
-            None if each is None else (2 * each + self.to) // (2 * self.to) * self.to
-            for each in self.engine.counts(wheres)
+            None if count is None else (2 * count + self.to) // (2 * self.to) * self.to
+            for count in self.engine.counts(wheres)
         ]
 
 
@@ -84,7 +84,9 @@ class Suppressing:
 
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
         """The number of people in each set that is large enough."""
-        return [None if each is None or each < self.below else each for each in self.engine.counts(wheres)]
+        return [
+            None if count is None or count < self.below else count for count in self.engine.counts(wheres)
+        ]
 
 
 @dataclass(frozen=True)
@@ -98,14 +100,14 @@ class SizeAuditing:
         """The number of people in each set that neither is small nor leaves few out."""
         most = self.engine.people - self.least
         return [
-            each if each is not None and self.least <= each <= most else None
-            for each in self.engine.counts(wheres)
+            count if count is not None and self.least <= count <= most else None
+            for count in self.engine.counts(wheres)
         ]
 
 
 class OverlapAuditing:
-    """Size auditing with a memory: a set is refused as well if it, or its complement, differs from one that
-    was answered in under `least` people. No two answers differ in one person.
+    """Size auditing that remembers its answers: it also refuses a set that differs, itself or its complement,
+    from an answered set in fewer than `least` people. No two answers differ in one person.
     """
 
     def __init__(self, engine: Exact, least: int = 20) -> None:
@@ -115,7 +117,7 @@ class OverlapAuditing:
 
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
         """The number of people in each set that passes."""
-        return [self._count(each) for each in wheres]
+        return [self._count(where) for where in wheres]
 
     def _count(self, where: str) -> int | None:
         inside = self._engine.members(where)
@@ -131,8 +133,8 @@ class OverlapAuditing:
 
 
 class Curated:
-    """The curator: each call is one question about all the sets, asked by an analyst of her own, whose whole
-    budget is `epsilon` of pure differential privacy.
+    """The curator. Each call asks about all sets in one question, as a new analyst whose whole budget is
+    `epsilon` of pure differential privacy.
     """
 
     def __init__(self, table: pa.Table, epsilon: float, calls: int) -> None:
@@ -150,7 +152,9 @@ class Curated:
 
     def counts(self, wheres: Sequence[str]) -> list[int | None]:
         """The noisy number of people in each set; epsilon is shared out over them."""
-        asked = ", ".join(f"COUNT(*) FILTER (WHERE {each}) AS c{index}" for index, each in enumerate(wheres))
+        asked = ", ".join(
+            f"COUNT(*) FILTER (WHERE {where}) AS c{index}" for index, where in enumerate(wheres)
+        )
         who = f"analyst {self._called}"
         self._called += 1
         answer = self.curator.ask(f"SELECT {asked} FROM people", epsilon=self._epsilon, analyst=who)

@@ -1,4 +1,4 @@
-"""Differencing: sizes of large sets of people that together tell about one person.
+"""Differencing: counts of large sets of people that together reveal one person's secret.
 
 Counts are linear: whatever adds up to one person's row adds up to her secret. So it does not help to refuse
 small sets (two large ones differ in her), nor to refuse sets that are almost everyone (the tracker of
@@ -6,7 +6,7 @@ Denning, Denning and Schwartz, 1979), nor to refuse pairs that differ in few (th
 (pad her with many crowds: some are at the edge, where one more person tips the number). Noise of differential
 privacy does help: whatever is asked, success stays under `bounds.most_success`.
 
-A `Ploy` is what an attacker asks and how she adds up the answers; it knows neither tables nor engines.
+A `Ploy` is what an attacker asks and how she combines the answers; it knows neither tables nor engines.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Ploy:
     weights: tuple[int, ...]
 
     def reveal(self, answers: Sequence[float | None]) -> float | None:
-        """What the answers add up to; None if one was refused.
+        """The weighted sum of the answers; None if one was refused.
 
         >>> Ploy(("all", "all but one"), (1, -1)).reveal([812, 811])
         1.0
         """
-        told = [each for each in answers if each is not None]
+        told = [answer for answer in answers if answer is not None]
         return float(np.dot(self.weights, told)) if len(told) == len(self.sets) else None
 
 
@@ -80,7 +80,7 @@ def three_sets(target: str, secret: str, one: str, two: str) -> Ploy:
     first = f"({one} AND {_not(two)} AND {_not(target)})"
     second = f"({two} AND {_not(one)} AND {_not(target)})"
     sets = (f"({first} OR {target})", second, f"({first} OR {second})")
-    return Ploy(tuple(f"{secret} AND {each}" for each in sets), (1, 1, -1))
+    return Ploy(tuple(f"{secret} AND {people}" for people in sets), (1, 1, -1))
 
 
 def _not(where: str) -> str:
@@ -89,7 +89,7 @@ def _not(where: str) -> str:
 
 
 def tipped(steps: Iterable[float | None]) -> float:
-    """From differences of rounded counts, each over another crowd: whether one of them was tipped.
+    """1.0 if one of these differences of rounded counts, each over another crowd, is a step up; else 0.0.
 
     A monotone rounding never steps down when somebody is added and stands still when nobody is, so that one
     step up proves the secret. Rounded to multiples of r, a crowd is at the edge about once in r.
@@ -129,9 +129,9 @@ def _three_sets(engine: Engine, target: str, paddings: Iterator[str]) -> float |
 
 
 def _first(engine: Engine, ploys: Iterable[Ploy]) -> float | None:
-    """What the first ploy reveals that is not refused."""
-    found = (ploy.reveal(engine.counts(ploy.sets)) for ploy in ploys)
-    return next((each for each in found if each is not None), None)
+    """What the first ploy reveals whose questions are all answered; None if there is none."""
+    revealed = (ploy.reveal(engine.counts(ploy.sets)) for ploy in ploys)
+    return next((value for value in revealed if value is not None), None)
 
 
 def _tipping(engine: Engine, target: str, paddings: Iterator[str]) -> float | None:
@@ -162,7 +162,7 @@ def differencing(
 ) -> Report:
     """Differencing, trackers and padding against exact counts, four classic defences and the curator.
 
-    table, known, secret, people, targets: see `people.gather`. epsilon: what the curator grants an attacker.
+    table, known, secret, people, targets: see `crowd.gather`. epsilon: what the curator grants an attacker.
     A target's secret moves each count by at most one, no more than her whole row does, so the noise that
     hides her row (Laplace, epsilon shared out over the counts) hides her secret: `most_success(epsilon)` is
     the bound.

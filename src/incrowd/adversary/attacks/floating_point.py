@@ -1,4 +1,4 @@
-"""Floating point: the last bits of textbook Laplace noise tell what it was added to.
+"""Floating point: the last bits of textbook Laplace noise reveal the value it was added to.
 
 The textbook draws u, a multiple of 2^-53 in (0, 1], and adds sign * scale * log(u) to the value. On paper any
 output can come from any value. In float64 an output can come from a value only if some u hits it exactly, and
@@ -28,27 +28,27 @@ from incrowd.mechanisms import Laplace
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 BITS = 53
 MOST = 128
-"""How many draws are tried before an output is taken to be attainable: so many hit nearly every float."""
+"""With more candidate draws than this, an output counts as attainable: so many hit nearly every float."""
 
 Support = Callable[[NDArray[np.float64], float, float], NDArray[np.bool_]]
 """Which outputs can come from a value, given the scale of the noise."""
 
 
 def textbook_laplace(values: ArrayLike, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Values plus Laplace noise as textbooks have it, which is not private.
+    """Values plus Laplace noise computed in float64 as in textbooks, which is not private.
 
     >>> noisy = textbook_laplace([0.0, 1.0], 10.0, np.random.default_rng(1))
     >>> attainable(noisy[:1], 0.0, 10.0).tolist(), attainable(noisy[1:], 1.0, 10.0).tolist()
     ([True], [True])
     """
-    given = np.asarray(values, dtype=np.float64)
-    draws = generator.integers(1, 2**BITS, size=given.shape, endpoint=True)
-    signs = generator.choice((-1.0, 1.0), size=given.shape)
+    exact = np.asarray(values, dtype=np.float64)
+    draws = generator.integers(1, 2**BITS, size=exact.shape, endpoint=True)
+    signs = generator.choice((-1.0, 1.0), size=exact.shape)
     noisy = [
         _output(value, sign, scale, draw)
-        for value, sign, draw in zip(given.flat, signs.flat, draws.ravel().tolist(), strict=True)
+        for value, sign, draw in zip(exact.flat, signs.flat, draws.ravel().tolist(), strict=True)
     ]
-    return np.array(noisy).reshape(given.shape)
+    return np.array(noisy).reshape(exact.shape)
 
 
 def _output(value: float, sign: float, scale: float, draw: int) -> float:
@@ -57,16 +57,16 @@ def _output(value: float, sign: float, scale: float, draw: int) -> float:
 
 
 def attainable(outputs: ArrayLike, value: float, scale: float) -> NDArray[np.bool_]:
-    """Which outputs textbook noise of this scale can make of this value.
+    """Which outputs textbook noise of this scale can produce from this value.
 
     The draws that could have made an output lie around exp(-|output - value| / scale), within the rounding of
     the output; each is tried.
     """
-    given = np.asarray(outputs, dtype=np.float64)
-    if not (0 < scale < math.inf and math.isfinite(value) and np.isfinite(given).all()):
+    seen = np.asarray(outputs, dtype=np.float64)
+    if not (0 < scale < math.inf and math.isfinite(value) and np.isfinite(seen).all()):
         raise InvalidInput("Outputs, values and the scale must be finite numbers, and the scale positive.")
-    hit = [_hit(float(output), float(value), float(scale)) for output in given.flat]
-    return np.array(hit, dtype=np.bool_).reshape(given.shape)
+    hit = [_hit(float(output), float(value), float(scale)) for output in seen.flat]
+    return np.array(hit, dtype=np.bool_).reshape(seen.shape)
 
 
 def _hit(output: float, value: float, scale: float) -> bool:
@@ -89,33 +89,33 @@ def everywhere(outputs: NDArray[np.float64], value: float, scale: float) -> NDAr
 def decide(
     outputs: ArrayLike, candidates: Sequence[float], scale: float, support: Support = attainable
 ) -> NDArray[np.int64]:
-    """For each output, the place of the candidate that it came from: among those from which it can come (or
-    all, if none), the nearest, which is the likeliest.
+    """For each output, the index of its likeliest candidate: the nearest one from which it can come, or the
+    nearest of all if it can come from none.
 
     >>> decide([0.2, 0.9, 7.0], [0.0, 1.0], 10.0, everywhere).tolist()
     [0, 1, 1]
     """
-    given = np.asarray(outputs, dtype=np.float64)
-    possible = np.array([support(given, candidate, scale) for candidate in candidates])
-    distance = np.array([abs(given - candidate) for candidate in candidates])
+    seen = np.asarray(outputs, dtype=np.float64)
+    possible = np.array([support(seen, candidate, scale) for candidate in candidates])
+    distance = np.array([abs(seen - candidate) for candidate in candidates])
     distance[~possible & possible.any(axis=0)] = np.inf
     return np.asarray(np.argmin(distance, axis=0), dtype=np.int64)
 
 
 def recover(outputs: ArrayLike, candidates: Sequence[float], scale: float) -> float:
-    """The value behind repeated textbook outputs: the candidate from which most can come, the likeliest of
-    several.
+    """The value behind repeated textbook outputs: the candidate from which most of them can come; among
+    several, the likeliest.
 
     >>> noisy = textbook_laplace([37.0] * 20, 100.0, np.random.default_rng(1))
     >>> recover(noisy, range(100), 100.0)
     37.0
     """
-    given = np.asarray(outputs, dtype=np.float64)
-    if not len(candidates) or not given.size:
+    seen = np.asarray(outputs, dtype=np.float64)
+    if not len(candidates) or not seen.size:
         raise InvalidInput("There must be at least one output and one candidate.")
 
     def rank(candidate: float) -> tuple[int, float]:
-        return int(attainable(given, candidate, scale).sum()), -float(abs(given - candidate).sum())
+        return int(attainable(seen, candidate, scale).sum()), -float(abs(seen - candidate).sum())
 
     return float(max(candidates, key=rank))
 
@@ -131,7 +131,7 @@ def floating_point(
 ) -> Report:
     """Mironov's attack on textbook noise, on NumPy's, on ours and on the curator.
 
-    table, known, secret, people: see `people.gather`. For each target, a count of the people who are she and
+    table, known, secret, people: see `crowd.gather`. For each target, a count of the people who are she and
     have the secret, 1 or 0, is released once with noise for epsilon, and the attacker says which it was.
     """
     if not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
@@ -184,7 +184,7 @@ def _on_a_grid(truth: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
 
 
 def _worked_example(crowd: Crowd, generator: np.random.Generator) -> dict[str, Any]:
-    """A hidden total, found exactly from outputs whose noise is as wide as the table is long."""
+    """A hidden total, recovered exactly although the scale of the noise equals the number of people."""
     people, times = crowd.table.num_rows, 40
     hidden = int(crowd.table["secret"].to_numpy().sum())
     outputs = textbook_laplace([float(hidden)] * times, float(people), generator)

@@ -47,7 +47,7 @@ def candidates(
 
 
 def pinned(*possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The targets for whom exactly one value is possible by everything that is known.
+    """The targets for whom exactly one value is left possible.
 
     Give the candidates of one release (homogeneity), the same beside the values that were not ruled out
     (background knowledge), or the candidates of several releases (composition).
@@ -63,7 +63,7 @@ def pinned(*possible: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def not_ruled_out(
     secrets: NDArray[np.int64], kinds: int, excluded: int, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """What an attacker holds possible who knows, for each person, `excluded` values that they do not have.
+    """The values left possible to an attacker who can rule out `excluded` wrong values for each person.
 
     The values are drawn at random among the wrong ones; the true one always stays possible.
     """
@@ -152,7 +152,7 @@ def k_anonymity(
 def _dealt(
     count: int, shared: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """The rows that are with both of two owners, and the rows of each."""
+    """The rows that both of two owners hold, and all rows of each owner."""
     if not 0 < shared <= 1:
         raise InvalidInput(f"shared must be a share of the people, above 0 and at most 1, not {shared!r}.")
     both = rng.random(count) < shared

@@ -25,22 +25,22 @@ from incrowd.noise import Source
 
 
 def expectations(known: Sequence[Facts], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A row for each candidate that weighs the items known of her by rarity, scaled to length 1.
+    """One row per candidate: the known items weighted by rarity, scaled to length 1.
 
     >>> heard = Facts(np.array([0, 2]), np.array([5, 9]), np.array([4, 1]))
     >>> expectations([heard], np.array([0.6, 1.0, 0.8])).tolist()
     [[0.6, 0.0, 0.8]]
     """
     rows = np.zeros((len(known), len(weights)))
-    for place, each in enumerate(known):
-        rows[place, each.items] = weights[each.items]
+    for place, facts in enumerate(known):
+        rows[place, facts.items] = weights[facts.items]
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300))
 
 
 def best_candidates(
     residuals: NDArray[np.int64], expected: NDArray[np.float64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """For each vector of counts less everybody else's, the candidate whom it fits best; ties are drawn.
+    """Best-fitting candidate for each residual (published counts minus everyone else's); ties are random.
 
     >>> rng = np.random.default_rng(0)
     >>> best_candidates(np.array([[0, 1], [1, 0]]), np.eye(2), rng).tolist()
@@ -103,13 +103,13 @@ def linkage(
         heard = [known[user] for user in targets]
         expected = expectations(known, whole.weights)
         noisy = mechanism.release(kept[targets], source)
-        found: dict[str, Sequence[int] | NDArray[np.int64]] = {
-            "rows without names": [eccentric(whole.scores(each)) for each in heard],
-            "rows without names or dates": [eccentric(whole.scores(each, dates=False)) for each in heard],
-            "rows without half the ratings": [eccentric(half.scores(each)) for each in heard],
+        named_rows: dict[str, Sequence[int] | NDArray[np.int64]] = {
+            "rows without names": [eccentric(whole.scores(clues)) for clues in heard],
+            "rows without names or dates": [eccentric(whole.scores(clues, dates=False)) for clues in heard],
+            "rows without half the ratings": [eccentric(half.scores(clues)) for clues in heard],
             "exact counts per item": best_candidates(rows[targets], expected, rng),
         }
-        rates = {name: _right(named, targets) for name, named in found.items()}
+        rates = {name: _right(named, targets) for name, named in named_rows.items()}
         attempts += [Attempt(name, rate, 1 / people, x=count) for name, rate in rates.items()]
         attempts.append(
             Attempt(

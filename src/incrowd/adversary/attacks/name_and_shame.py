@@ -60,7 +60,7 @@ class NameAndShame(Mechanism):
         return [(place, value[place]) for place in places]
 
     def picks(self, people: int, runs: int | None = None, source: Source | None = None) -> NDArray[np.bool_]:
-        """Who is published; a row for each run where a number of runs is given."""
+        """Who is published: one value per person, or with `runs` one row per run."""
         return bernoulli(self.delta, size=people if runs is None else (runs, people), source=source)
 
     def exposes_somebody(self, people: int) -> float:
@@ -75,7 +75,7 @@ class NameAndShame(Mechanism):
 
 
 def shown_names(crowd: Crowd, epsilon: float, delta: float) -> int:
-    """How many of a crowd's names, each held by one person, the curator shows when asked for all of them."""
+    """How many of a crowd's names, each of one person only, the curator shows when asked for all of them."""
     with Curator.from_tables(
         people=crowd.table.select(["person"]),
         unit="row",
@@ -98,7 +98,7 @@ def name_and_shame(
 ) -> Report:
     """What a (0, delta) promise permits, and what the curator does with its delta.
 
-    table, known, secret, people: see `people.gather`. The curator is asked to list a column in which each
+    table, known, secret, people: see `crowd.gather`. The curator is asked to list a column in which each
     person has a value of her own, which it must not show: its delta, at most 1/4 here, bounds the probability
     for each. An event that cannot happen without a person happens with probability at most delta with her in
     the data, so that is what is allowed for one person, and n delta for somebody among n.

@@ -71,14 +71,14 @@ class Attempt:
     """The release, in words: `exact counts`, `the curator, epsilon 0.5`."""
     success: Rate
     guessing: float
-    """What is right without looking at the release."""
+    """The success of guessing without the release."""
     allowed: float | None = None
     """The most that the release's guarantee leaves to any attacker; None where it has no guarantee."""
     x: float | None = None
     """The place on the report's axis, where it has one."""
     note: str = ""
     claimed: bool = False
-    """Whether `allowed` is a mere claim, of a release known to break it: it is shown, and not held."""
+    """Whether `allowed` is only a claim, of a release known to break it: shown, never a failure."""
 
     @property
     def holds(self) -> bool | None:
@@ -110,21 +110,21 @@ class Report:
     axis: str = ""
     """What `x` of the attempts is; empty where they are not along an axis."""
     logarithmic: bool = False
-    """Whether the axis is; all `x` are positive then."""
+    """Whether the axis is logarithmic; then all `x` are positive."""
     details: dict[str, Any] = field(default_factory=dict)
     """Whatever else the attack shows, as plain values (a worked example, say)."""
 
     @property
     def holds(self) -> bool:
-        """Whether no guarantee was broken, but for mere claims."""
-        return all(each.claimed or each.holds is not False for each in self.attempts)
+        """Whether no guarantee was broken; attempts that are `claimed` do not count."""
+        return all(attempt.claimed or attempt.holds is not False for attempt in self.attempts)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
         told = {
-            each: getattr(self, each) for each in ("name", "title", "knows", "succeeds", "lesson", "axis")
+            name: getattr(self, name) for name in ("name", "title", "knows", "succeeds", "lesson", "axis")
         }
-        rows = [each.to_dict() for each in self.attempts]
+        rows = [attempt.to_dict() for attempt in self.attempts]
         return {**told, "holds": self.holds, "attempts": rows, "details": self.details}
 
     def plot(self) -> altair.LayerChart:
@@ -133,28 +133,28 @@ class Report:
             import altair as alt
         except ImportError:
             raise InvalidInput("A picture needs the package altair: pip install 'incrowd[plot]'.") from None
-        rows = [_row(each) for each in self.attempts]
+        rows = [_row(attempt) for attempt in self.attempts]
         base = alt.Chart(alt.InlineData(values=rows))
         scale = alt.Scale(domain=[0, 1])
         drawn: altair.LayerChart = (_lines if self.axis else _bars)(alt, base, self, scale)
         return drawn
 
 
-def _row(each: Attempt) -> dict[str, Any]:
-    rate = each.success
+def _row(attempt: Attempt) -> dict[str, Any]:
+    rate = attempt.success
     return {
-        "against": each.against,
-        "x": each.x,
+        "against": attempt.against,
+        "x": attempt.x,
         "success": rate.value,
         "low": rate.low,
         "high": rate.high,
-        "guessing": each.guessing,
-        "allowed": each.allowed,
+        "guessing": attempt.guessing,
+        "allowed": attempt.allowed,
     }
 
 
 def _names(attempts: Sequence[Attempt]) -> list[str]:
-    return list(dict.fromkeys(each.against for each in attempts))
+    return list(dict.fromkeys(attempt.against for attempt in attempts))
 
 
 def _bars(alt: Any, base: Any, report: Report, scale: Any) -> Any:

@@ -36,7 +36,7 @@ CURATED = 400
 def reconstruct(
     subsets: ArrayLike, answers: ArrayLike, method: Method = "least squares", error: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Everybody's secret, from the sizes of many subsets of those who have it.
+    """Everybody's secret bit, from noisy counts of secret holders in many subsets.
 
     subsets: a row for each answer and a column for each person, 1 where she is in it. error: the standard
     deviation of the answers, where the attacker knows it.
@@ -53,17 +53,17 @@ def reconstruct(
     """
     # Whole numbers up to 2^24 are exact in float32, where a product of matrices takes half the time.
     design = np.asarray(subsets, dtype=np.float32)
-    given = np.asarray(answers, dtype=np.float64)
-    if design.ndim != 2 or given.shape != design.shape[:1] or design.size == 0:
+    counts = np.asarray(answers, dtype=np.float64)
+    if design.ndim != 2 or counts.shape != design.shape[:1] or design.size == 0:
         raise InvalidInput("Subsets must be a table with a row for each answer and a column for each person.")
-    if not (np.isfinite(given).all() and (design * design == design).all()):
+    if not (np.isfinite(counts).all() and (design * design == design).all()):
         raise InvalidInput("Subsets must hold 0 and 1, and answers finite numbers; leave out refused ones.")
     if not 0 <= error < math.inf:
         raise InvalidInput(f"The error of the answers must be a number of at least 0, not {error!r}.")
     if method == "least squares":
-        return _squares(design, given, error) > 0.5
+        return _squares(design, counts, error) > 0.5
     if method == "linear programming":
-        return _programme(design, given) > 0.5
+        return _programme(design, counts) > 0.5
     raise InvalidInput(f"The method is least squares or linear programming, not {method}.")
 
 
@@ -82,15 +82,15 @@ def _programme(design: NDArray[np.float32], answers: NDArray[np.float64]) -> NDA
     queries, people = design.shape
     slack = np.full((queries, 1), -1.0)
     sides = np.vstack([np.hstack([design, slack]), np.hstack([-design, slack])])
-    found = optimize.linprog(
+    solution = optimize.linprog(
         np.append(np.zeros(people), 1.0),
         A_ub=sides,
         b_ub=np.concatenate([answers, -answers]),
         bounds=[(0, 1)] * people + [(0, None)],
         method="highs",
     )
-    assert found.x is not None, "a slack wide enough always exists"
-    return np.asarray(found.x[:people], dtype=np.float64)
+    assert solution.x is not None, "a slack wide enough always exists"
+    return np.asarray(solution.x[:people], dtype=np.float64)
 
 
 def random_subsets(people: int, queries: int, generator: np.random.Generator) -> NDArray[np.bool_]:
@@ -102,8 +102,8 @@ def random_subsets(people: int, queries: int, generator: np.random.Generator) ->
 def curated_sums(
     crowd: Crowd, subsets: NDArray[np.bool_], epsilon: float
 ) -> tuple[NDArray[np.float64], float, float]:
-    """How many with the secret are in each subset, from a curator whose whole budget is spent on it; with the
-    error within which 95% of answers lie, and the noise's standard deviation.
+    """The curator's count of secret holders in each subset, bought with its whole budget; the error within
+    which 95% of the answers lie; and the standard deviation of the noise.
 
     The subsets are a public table, joined to the private one: one question asks all of them. A person is
     counted in half of the subsets, which is her contribution, and noise covers it.
@@ -146,7 +146,7 @@ def reconstruction(
 ) -> Report:
     """Reconstruction against answers with bounded error, and against the curator's.
 
-    table, known, secret, people: see `people.gather`. queries: how many subsets are asked about, as multiples
+    table, known, secret, people: see `crowd.gather`. queries: how many subsets are asked about, as multiples
     of the number of people. errors: alpha / sqrt(n). epsilons: the curator's whole budget, each in its turn.
     A person without the secret is in no count, so the curator guarantees epsilon for every secret; for many
     secrets from one release, the bound on their share is that of `bounds`.
@@ -169,11 +169,11 @@ def reconstruction(
     for epsilon in epsilons:
         subsets = random_subsets(size, size, generator)
         answers, width, deviation = curated_sums(asked, subsets, epsilon)
-        found = reconstruct(subsets, answers, error=deviation)
+        bits = reconstruct(subsets, answers, error=deviation)
         attempts.append(
             Attempt(
                 f"the curator, n answers, n = {size}",
-                _rate(asked, found),
+                _rate(asked, bits),
                 guessing=0.5,
                 allowed=most_success(epsilon),
                 x=width / math.sqrt(size),
@@ -202,21 +202,21 @@ def _bounded(
     generator: np.random.Generator,
     method: Method = "least squares",
 ) -> list[Attempt]:
-    """The decoder against errors that are uniform between -alpha and alpha."""
+    """Attempts of the decoder against errors uniform between -alpha and alpha."""
     size = crowd.table.num_rows
     exact = subsets.astype(np.float64) @ crowd.table["secret"].to_numpy()
-    found = []
+    attempts = []
     for relative in errors:
         alpha = relative * math.sqrt(size)
         answers = exact + generator.uniform(-alpha, alpha, len(exact))
         bits = reconstruct(subsets, answers, method, error=alpha / math.sqrt(3))
-        found.append(Attempt(name, _rate(crowd, bits), guessing=0.5, x=relative))
-    return found
+        attempts.append(Attempt(name, _rate(crowd, bits), guessing=0.5, x=relative))
+    return attempts
 
 
 def _times(multiple: float) -> str:
     return "n" if multiple == 1 else f"{multiple:g} n"
 
 
-def _rate(crowd: Crowd, found: NDArray[np.bool_]) -> Rate:
-    return Rate(int((found[crowd.targets] == crowd.bits).sum()), len(crowd.targets))
+def _rate(crowd: Crowd, bits: NDArray[np.bool_]) -> Rate:
+    return Rate(int((bits[crowd.targets] == crowd.bits).sum()), len(crowd.targets))

@@ -38,7 +38,7 @@ LEVELS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """What the attacker knows of the people from whom the data were drawn: means, and how attributes vary."""
+    """What the attacker knows about the population: the attributes' means and covariance."""
 
     means: Reals
     variances: Reals
@@ -99,12 +99,12 @@ def roc(inside: Reals, outside: Reals, practice: Reals, levels: Sequence[float])
     >>> [(hits.value, false.value) for hits, false in roc(scores + 50, scores, scores, [0.1])]
     [(0.6, 0.1)]
     """
-    found = []
+    rates = []
     for level in levels:
         threshold = np.quantile(practice, 1 - level, method="lower") if level < 1 else -np.inf
         hits, false = (int(np.count_nonzero(scores > threshold)) for scores in (inside, outside))
-        found.append((Rate(hits, len(inside)), Rate(false, len(outside))))
-    return found
+        rates.append((Rate(hits, len(inside)), Rate(false, len(outside))))
+    return rates
 
 
 def tracing(
@@ -142,7 +142,7 @@ def tracing(
     persons = [people[drawn[:, place]].astype(np.float64) for place in (0, members, members + 1)]
 
     def attacked(name: str, score: Callable[[Reals], Reals], budget: float | None = None) -> list[Attempt]:
-        inside, outside, practice = (score(each) for each in persons)
+        inside, outside, practice = (score(group) for group in persons)
         curve = roc(inside, outside, practice, LEVELS)
         return [
             _attempt(name, *rates, level, budget, delta) for rates, level in zip(curve, LEVELS, strict=True)
@@ -153,14 +153,14 @@ def tracing(
     step = 10.0**-digits / 12**0.5
 
     def ratio(published: Reals, noise: float) -> Callable[[Reals], Reals]:
-        return lambda each: likelihood_ratio(each, published, population, members, noise)
+        return lambda group: likelihood_ratio(group, published, population, members, noise)
 
     attempts = [
         *attacked("exact means", ratio(exact, 0.0)),
         *attacked(
-            "exact means, inner product alone", lambda each: inner_product(each, exact, population.means)
+            "exact means, inner product alone", lambda group: inner_product(group, exact, population.means)
         ),
-        *attacked("exact means, Homer's test", lambda each: homer(each, exact, population.means)),
+        *attacked("exact means, Homer's test", lambda group: homer(group, exact, population.means)),
         *attacked(f"means rounded to {10.0**-digits:g}", ratio(rounded, step)),
     ]
     for epsilon in epsilons:
@@ -196,8 +196,8 @@ def noisy_sums(epsilon: float, delta: float, attributes: int) -> Gaussian:
 def _attempt(
     name: str, hits: Rate, false: Rate, level: float, epsilon: float | None, delta: float
 ) -> Attempt:
-    """A point of the curve. The rate of false positives is itself measured, so the guarantee is held against
-    the highest that it can be.
+    """One point of the curve. The false-positive rate is measured too, so the guarantee is tested at the
+    highest rate that it may have.
     """
     if epsilon is None:
         return Attempt(name, hits, guessing=level, x=level)

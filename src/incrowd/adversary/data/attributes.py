@@ -1,4 +1,4 @@
-"""A table as yes-or-no attributes: who is married, who is 41 to 45, who is both. What summaries publish.
+"""Turns a table into yes-or-no attributes, as summaries publish them: married, aged 41 to 45, both.
 
 Knows nothing of attacks or of privacy.
 """
@@ -37,10 +37,10 @@ def binary_attributes(table: pa.Table, count: int) -> NDArray[np.uint8]:
             if not column.numeric:
                 continue
             ranks = np.searchsorted(np.unique(np.quantile(ranks, np.arange(1, 10) / 10)), ranks)
-        found = np.unique(ranks)
-        if len(found) > 1:
-            singles += [ranks == value for value in found]
-            owners += [place] * len(found)
+        distinct = np.unique(ranks)
+        if len(distinct) > 1:
+            singles += [ranks == value for value in distinct]
+            owners += [place] * len(distinct)
     if not singles:
         raise InvalidInput("The table has no column in which people differ and which can be cut into groups.")
     bits = np.column_stack(singles)[:, :count].astype(np.uint8)

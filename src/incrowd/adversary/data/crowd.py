@@ -1,4 +1,4 @@
-"""The people under attack: a real table of which the attacker knows some columns and wants one bit of each.
+"""The people under attack: a real table; the attacker knows some columns and wants one bit about each person.
 
 What she knows singles out the *targets*. Their bits are replaced by independent fair coins, so that nothing
 but the release can tell them: guessing is right half of the time, and a guarantee's bound on telling two
@@ -116,14 +116,14 @@ def _arrow(table: Any) -> pa.Table:
     with duckdb.connect() as engine:
         try:
             engine.register("frame", table)
-            found: pa.Table = engine.sql("FROM frame").to_arrow_table()
+            arrow: pa.Table = engine.sql("FROM frame").to_arrow_table()
         except (TypeError, ValueError, duckdb.Error, pa.ArrowException) as error:
             raise InvalidInput("The table must be a frame: Arrow, pandas or polars.") from error
     plain = pa.schema(
-        pa.field(each.name, each.type.value_type if pa.types.is_dictionary(each.type) else each.type)
-        for each in found.schema
+        pa.field(column.name, column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
+        for column in arrow.schema
     )
-    return found.cast(plain)
+    return arrow.cast(plain)
 
 
 def _can_be_written(kind: pa.DataType) -> bool:
@@ -135,8 +135,8 @@ def _secrets(frame: pa.Table, secret: str) -> NDArray[np.int64]:
     with duckdb.connect() as engine:
         engine.register("people", frame)
         try:
-            found = engine.sql(f"SELECT CAST(({secret}) IS TRUE AS BIGINT) AS bit FROM people")
-            return np.array(found.fetchnumpy()["bit"], dtype=np.int64)
+            rows = engine.sql(f"SELECT CAST(({secret}) IS TRUE AS BIGINT) AS bit FROM people")
+            return np.array(rows.fetchnumpy()["bit"], dtype=np.int64)
         except duckdb.Error as error:
             raise InvalidInput(
                 f"The secret must be SQL that is true or false of a row, such as {SECRET}; not {secret}."
@@ -145,11 +145,11 @@ def _secrets(frame: pa.Table, secret: str) -> NDArray[np.int64]:
 
 def _singled_out(rows: pa.Table, known: Sequence[str]) -> NDArray[np.int64]:
     alike = rows.group_by(list(known)).aggregate([("person", "count"), ("person", "min")])
-    found = alike["person_min"].to_numpy()[alike["person_count"].to_numpy() == 1]
-    if not len(found):
+    unique = alike["person_min"].to_numpy()[alike["person_count"].to_numpy() == 1]
+    if not len(unique):
         raise InvalidInput("Nobody is singled out by what the attacker knows: let her know more columns.")
     # Grouping is parallel and its order not promised: a seed should mean the same crowd everywhere.
-    return np.sort(found)
+    return np.sort(unique)
 
 
 def literal(value: Any) -> str:

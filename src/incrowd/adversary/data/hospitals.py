@@ -48,8 +48,8 @@ def anonymity(table: tuple[Ward, ...]) -> int:
 
 
 def conditions(table: tuple[Ward, ...], zip_code: str, age: int) -> frozenset[str]:
-    """What somebody of this zip and age can have, by a published table alone."""
-    return frozenset(each for ward in table if ward.fits(zip_code, age) for each in ward.conditions)
+    """The conditions that a published table leaves possible for somebody of this zip and age."""
+    return frozenset(condition for ward in table if ward.fits(zip_code, age) for condition in ward.conditions)
 
 
 def worked_example(zip_code: str = "13012", age: int = 28) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Mondrian: makes a table k-anonymous by generalising what identifies people, as many releases still do.
+"""Mondrian: makes a table k-anonymous by generalising its quasi-identifiers, as many releases still do.
 
 Strict multidimensional recoding (LeFevre, DeWitt, Ramakrishnan 2006): start with all rows in one class; cut a
 class in two at the median of the quasi-identifier in which it is widest, as long as both sides keep at least
@@ -61,14 +61,14 @@ class Generalised:
     def find(self, person: Sequence[Any]) -> int:
         """The class into which a person's quasi-identifiers fall, -1 for none: what an attacker looks up."""
         if len(person) != len(self.columns):
-            names = ", ".join(each.name for each in self.columns)
+            names = ", ".join(column.name for column in self.columns)
             raise InvalidInput(f"A person is looked up by one value for each of {names}.")
         inside = np.ones(len(self.low), dtype=bool)
         for place, (column, value) in enumerate(zip(self.columns, person, strict=True)):
             rank = _rank_of(value, column.values)
             inside &= (self.low[:, place] <= rank) & (rank <= self.high[:, place])
-        found = np.flatnonzero(inside)
-        return int(found[0]) if len(found) else -1
+        matches = np.flatnonzero(inside)
+        return int(matches[0]) if len(matches) else -1
 
     def table(self) -> pa.Table:
         """What is published of every row: `17 to 34` of a number, `{Never-married, Widowed}` of a category.
@@ -105,7 +105,7 @@ def mondrian(table: pa.Table, quasi_identifiers: Sequence[str], k: int) -> Gener
             "lower k or add rows."
         )
     columns = tuple(ranked(table, name) for name in quasi_identifiers)
-    ranks = np.column_stack([each.ranks for each in columns])
+    ranks = np.column_stack([column.ranks for column in columns])
     classes = np.empty(len(ranks), dtype=np.int64)
     low, high = [], []
     for number, rows in enumerate(_partition(ranks, int(k))):
@@ -191,7 +191,7 @@ def _told(column: Column, ranks: NDArray[np.int64]) -> str:
     if not present:
         return "missing"
     if not column.numeric:
-        told = "{" + ", ".join(str(each) for each in present) + "}"
+        told = "{" + ", ".join(str(value) for value in present) + "}"
     elif len(present) == 1:
         told = str(present[0])
     else:

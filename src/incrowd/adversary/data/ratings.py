@@ -48,8 +48,8 @@ def generated_ratings(users: int = 2_000, items: int = 1_000, *, typical: int = 
     The i-th most popular item is chosen with weight 1 / (i + 10); the number of ratings of a user is
     log-normal; days come in bursts of about a week; stars lean on the item's and the user's own mean.
 
-    >>> made = generated_ratings(users=100, items=200)
-    >>> made.user_count, bool(np.bincount(made.users).min() >= 5), int(made.stars.max())
+    >>> ratings = generated_ratings(users=100, items=200)
+    >>> ratings.user_count, bool(np.bincount(ratings.users).min() >= 5), int(ratings.stars.max())
     (100, True, 5)
     """
     if users < 1 or items < 20 or not 5 <= typical <= items:
@@ -82,16 +82,16 @@ def ratings_of(table: pa.Table, user: str, item: str, day: str, stars: str) -> R
     columns = [ranked(table, name) for name in (user, item, day, stars)]
     if not (columns[2].numeric and columns[3].numeric):
         raise InvalidInput(f"{day} must hold dates or numbers, and {stars} numbers.")
-    whole = np.logical_and.reduce([each.ranks != MISSING for each in columns])
+    whole = np.logical_and.reduce([column.ranks != MISSING for column in columns])
     if not whole.any():
         raise InvalidInput(f"The table has no row in which {user}, {item}, {day} and {stars} are all given.")
-    who, what = (np.unique(each.ranks[whole], return_inverse=True)[1] for each in columns[:2])
+    who, what = (np.unique(column.ranks[whole], return_inverse=True)[1] for column in columns[:2])
     when = _numbers(table[day].combine_chunks())[whole]
     how = np.rint(_numbers(table[stars].combine_chunks())[whole])
     # The last of each pair: the first when the rows are read backwards.
     pairs = (who * (what.max() + 1) + what)[::-1]
     last = len(pairs) - 1 - np.unique(pairs, return_index=True)[1]
-    parts = (each[last].astype(np.int64) for each in (who, what, np.floor(when), how))
+    parts = (part[last].astype(np.int64) for part in (who, what, np.floor(when), how))
     users, items, days, marks = parts
     return Ratings(users, items, days, marks, int(who.max()) + 1, int(what.max()) + 1)
 
@@ -104,8 +104,8 @@ def thinned(ratings: Ratings, share: float, rng: np.random.Generator) -> Ratings
 def first_of_each(ratings: Ratings, most: int) -> Ratings:
     """The same people with at most so many ratings each, the earliest (by day, then by item).
 
-    >>> made = first_of_each(generated_ratings(users=50, items=100), most=7)
-    >>> int(np.bincount(made.users).max())
+    >>> ratings = first_of_each(generated_ratings(users=50, items=100), most=7)
+    >>> int(np.bincount(ratings.users).max())
     7
     """
     order = np.lexsort((ratings.items, ratings.days, ratings.users))
@@ -135,5 +135,5 @@ def _numbers(cells: pa.Array) -> NDArray[np.float64]:
     """Numbers as they are, dates and times as days since 1970, within what an int64 holds."""
     if pa.types.is_temporal(cells.type):
         cells = cells.cast(pa.date32()).cast(pa.int32())
-    found = np.asarray(cells.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-    return np.clip(np.nan_to_num(found), -(2.0**52), 2.0**52)
+    numbers = np.asarray(cells.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.clip(np.nan_to_num(numbers), -(2.0**52), 2.0**52)
