@@ -21,7 +21,7 @@ def test_the_second_run_sees_the_answers_of_the_first():
         answer = noise.release(5)
     with recorded(first.steps) as second:
         assert noise.release(6) == answer
-    assert [step.given for step in (*first.steps, *second.steps)] == [5, 6]
+    assert [step.inputs for step in (*first.steps, *second.steps)] == [5, 6]
 
 
 def test_everything_is_as_before_after_a_replay():

@@ -20,7 +20,7 @@ from incrowd.adversary.audit.suite import Line, cases, everything, run, summary
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run all audits, or what the options say, and print what was found."""
+    """Run the audits that the options choose, and print the results."""
     parser = argparse.ArgumentParser(prog="python -m incrowd.adversary.audit", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer runs of real mechanisms and curators")
     parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
@@ -67,38 +67,38 @@ def _order() -> Any:
 
 def table(lines: Sequence[Line]) -> Table:
     """One row for each audit."""
-    made = Table(
+    grid = Table(
         box=None,
         pad_edge=False,
         title="How much of its claim each is found to spend: from samples, its exact law, or a replay",
         title_justify="left",
     )
-    # On a narrow terminal the names give way, and where it shows; never the numbers and the verdict.
-    made.add_column(no_wrap=True)
+    # On a narrow terminal the first and last columns shrink; numbers and the verdict never do.
+    grid.add_column(no_wrap=True)
     for name, width in (("claimed", 7), ("at least", 8), ("share", 5), ("runs", 7)):
-        made.add_column(name, justify="right", no_wrap=True, min_width=width)
-    made.add_column("how", no_wrap=True, min_width=8)
-    made.add_column(no_wrap=True, min_width=10)
-    made.add_column("where it shows")
+        grid.add_column(name, justify="right", no_wrap=True, min_width=width)
+    grid.add_column("how", no_wrap=True, min_width=8)
+    grid.add_column(no_wrap=True, min_width=10)
+    grid.add_column("where it shows")
     kind = ""
     for line in lines:
         if line.kind != kind:
             kind = line.kind
-            made.add_row(f"{kind.upper()}S", style="bold")
-        found = line.audit
-        claim = f"{found.epsilon:.3g}" + (f", {found.delta:g}" if found.delta else "")
-        made.add_row(
+            grid.add_row(f"{kind.upper()}S", style="bold")
+        result = line.audit
+        claim = f"{result.epsilon:.3g}" + (f", {result.delta:g}" if result.delta else "")
+        grid.add_row(
             line.name,
             claim,
-            f"{found.bound:.3f}",
+            f"{result.bound:.3f}",
             f"{line.share:.0%}",
-            f"{found.samples:,}",
+            f"{result.samples:,}",
             line.how,
             line.word,
             line.about if line.kind == "mutant" else _where(line),
             style=None if line.right else "bold red",
         )
-    return made
+    return grid
 
 
 def _where(line: Line) -> str:
@@ -109,25 +109,25 @@ def _where(line: Line) -> str:
 
 
 def targets(as_json: bool) -> int:
-    """What the auditor is held to, measured."""
+    """Measure the auditor itself and print whether it reaches its targets."""
     from incrowd.adversary.audit.targets import false_alarms, gaussian_delta, recovered
 
-    found = []
+    measured = []
     for target in (*recovered(), gaussian_delta(), false_alarms()):
-        found.append(target)
+        measured.append(target)
         if not as_json:
             print(f"{'reached' if target.reached else 'MISSED':8} {target.name}: {target.found}", flush=True)
     if as_json:
-        print(json.dumps([vars(target) for target in found], indent=2))
-    return 0 if all(target.reached for target in found) else 1
+        print(json.dumps([vars(target) for target in measured], indent=2))
+    return 0 if all(target.reached for target in measured) else 1
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinities."""
+    """A value with None for infinities and NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -15,8 +15,8 @@ Proof. P(E) >= p and Q(E) <= q both hold but for a chance of 1 - confidence (Clo
 bound). Then (epsilon, delta) requires p <= P(E) <= e^epsilon Q(E) + delta <= e^epsilon q + delta, that is,
 epsilon >= ln((p - delta) / q). The direction (x over x' or the reverse) is part of what was learned.
 
-E is learned on the first half of the runs (`events`) and tested on the second; with a search over pairs the
-pair is chosen on pilot runs, and both halves are fresh. So there is one test, and nothing to correct for.
+E is learned on the first half of the runs (`distinguishers`) and tested on the second; a search over pairs
+chooses the pair on pilot runs, and both halves are fresh. So there is one test, and nothing to correct for.
 
 Conditions: runs are independent. A mechanism with state (a cache, a session) must be started anew in each.
 The bound says nothing about pairs and events that were not tried: "consistent" is not a proof.
@@ -72,9 +72,9 @@ class Audit:
     delta: float
     """The claimed delta."""
     bound: float
-    """What epsilon is at least, at that delta, with the stated confidence."""
+    """Lower bound on epsilon at the claimed delta, with the stated confidence."""
     estimate: float
-    """What the event's frequencies themselves say; no bound."""
+    """Epsilon computed from the observed frequencies; not a bound."""
     tested: Tested
     delta_interval: tuple[float, float]
     """P(E) - e^epsilon P'(E) of the event that was learned for delta, with the stated confidence (by itself).
@@ -139,8 +139,8 @@ def audit(
 
     >>> from incrowd.mechanisms import RandomizedResponse
     >>> coin = RandomizedResponse(truth=0.75)
-    >>> found = audit(coin, True, False, epsilon=0.7)
-    >>> found.verdict, found.event in ("the output is at least 1", "the output is at most 0")
+    >>> result = audit(coin, True, False, epsilon=0.7)
+    >>> result.verdict, result.event in ("the output is at least 1", "the output is at most 0")
     ('violates', True)
     >>> audit(coin, True, False, epsilon=1.0987).verdict
     'consistent'
@@ -200,9 +200,9 @@ def _bound(tested: Tested, delta: float, error: float) -> float:
 
 
 def _epsilon_promise(delta: float, error: float, runs: int) -> Objective:
-    """The bound that a test of so many runs may be expected to give.
+    """The bound to expect from a test of `runs` runs.
 
-    With frequencies a deviation worse than those seen, for the best of many events was lucky too.
+    Frequencies are taken one standard deviation worse than seen: the best of many events was also lucky.
     """
 
     def promise(hits: Any, of: int, others: Any, of_others: int) -> Floats:
@@ -214,7 +214,7 @@ def _epsilon_promise(delta: float, error: float, runs: int) -> Objective:
 
 
 def _delta_promise(epsilon: float) -> Objective:
-    """P(E) - e^epsilon P'(E) as the frequencies have it."""
+    """P(E) - e^epsilon P'(E), estimated from the frequencies."""
     factor = math.exp(min(epsilon, 700.0))
 
     def promise(hits: Any, of: int, others: Any, of_others: int) -> Floats:
@@ -233,7 +233,7 @@ def _delta_interval(tested: Tested, epsilon: float, error: float) -> tuple[float
 
 
 def _estimate(tested: Tested, delta: float) -> float:
-    hits, others = (each / tested.runs for each in tested.counts)
+    hits, others = (count / tested.runs for count in tested.counts)
     if hits <= delta:
         return 0.0
     return max(0.0, math.log((hits - delta) / others)) if others else math.inf
@@ -247,15 +247,15 @@ def _test(event: Event, x: Outputs, x_prime: Outputs) -> Tested:
 def _most_telling(
     run: Runner, pairs: list[tuple[Any, Any]], delta: float, error: float, samples: int
 ) -> tuple[Any, Any]:
-    """The pair whose event promises most on pilot runs, half of which the event was learned on."""
+    """The pair with the highest bound on pilot runs; half of them learn the event, half test it."""
     if not pairs:
         raise InvalidInput("The search holds no pair of neighbours: give at least one.")
-    each = max(LEAST_SAMPLES, int(PILOT * samples) // len(pairs))
-    objective = _epsilon_promise(delta, error, each - each // 2)
+    runs = max(LEAST_SAMPLES, int(PILOT * samples) // len(pairs))
+    objective = _epsilon_promise(delta, error, runs - runs // 2)
 
     def promise(pair: tuple[Any, Any]) -> float:
-        found = [run(side, each) for side in pair]
-        (event,) = learn(found[0][: each // 2], found[1][: each // 2], [objective])
-        return _bound(_test(event, *(read(outputs[each // 2 :]) for outputs in found)), delta, error)
+        sides = [run(side, runs) for side in pair]
+        (event,) = learn(sides[0][: runs // 2], sides[1][: runs // 2], [objective])
+        return _bound(_test(event, *(read(outputs[runs // 2 :]) for outputs in sides)), delta, error)
 
     return max(pairs, key=promise)

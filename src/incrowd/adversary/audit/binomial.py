@@ -19,7 +19,7 @@ OUTWARDS = 1e-9
 
 
 def at_least(hits: Any, trials: int, error: float) -> Floats:
-    """What the probability is at least, but for a chance of `error`.
+    """Lower confidence bound on the probability; wrong with probability at most `error`.
 
     >>> at_least([0, 5, 10], 10, 0.05).round(4).tolist()
     [0.0, 0.2224, 0.7411]
@@ -27,12 +27,12 @@ def at_least(hits: Any, trials: int, error: float) -> Floats:
     from scipy.special import betaincinv
 
     seen = np.asarray(hits, dtype=np.float64)
-    found = betaincinv(np.maximum(seen, 1), trials - np.maximum(seen, 1) + 1, error)
-    return np.asarray(np.where(seen > 0, found * (1 - OUTWARDS), 0.0), dtype=np.float64)
+    quantile = betaincinv(np.maximum(seen, 1), trials - np.maximum(seen, 1) + 1, error)
+    return np.asarray(np.where(seen > 0, quantile * (1 - OUTWARDS), 0.0), dtype=np.float64)
 
 
 def at_most(hits: Any, trials: int, error: float) -> Floats:
-    """What the probability is at most, but for a chance of `error`.
+    """Upper confidence bound on the probability; wrong with probability at most `error`.
 
     >>> at_most([0, 5, 10], 10, 0.05).round(4).tolist()
     [0.2589, 0.7776, 1.0]
@@ -41,5 +41,7 @@ def at_most(hits: Any, trials: int, error: float) -> Floats:
 
     seen = np.asarray(hits, dtype=np.float64)
     fewer = np.minimum(seen, trials - 1)
-    found = betainccinv(fewer + 1, trials - fewer, error)
-    return np.asarray(np.where(seen < trials, np.minimum(found * (1 + OUTWARDS), 1.0), 1.0), dtype=np.float64)
+    quantile = betainccinv(fewer + 1, trials - fewer, error)
+    return np.asarray(
+        np.where(seen < trials, np.minimum(quantile * (1 + OUTWARDS), 1.0), 1.0), dtype=np.float64
+    )

@@ -1,4 +1,4 @@
-"""One thing to audit: a mechanism, what it claims, and two neighbours. Broken and real ones look alike."""
+"""One case to audit: a mechanism, its claim and two neighbours. Broken and real ones share this form."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Case:
     epsilon: float
     delta: float = 0.0
     samples: int = 20_000
-    """Runs on either neighbour that suffice to see what there is to see."""
+    """Runs on either neighbour that suffice for the verdict."""
     proof: Callable[[], Proof] | None = None
-    """An exact check besides, over many pairs, where sampling sees less than half of the claim."""
+    """An exact check over many pairs, where sampling sees less than half of the claim."""
 
     def audited(self, *, share: float = 1.0, confidence: float = 0.999) -> Audit:
         """The audit of this case, with a share of its samples."""

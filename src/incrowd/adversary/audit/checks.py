@@ -1,4 +1,4 @@
-"""What the real cases are built from: a mechanism as a case, kinds of exact check, pairs of neighbours.
+"""Building blocks of the real cases: mechanisms as cases, kinds of exact check, pairs of neighbours.
 
 Pairs are all lists of a few telling values, or hostile ones drawn with a fixed seed, so that every run checks
 the same.
@@ -58,8 +58,8 @@ def many(
     """A mechanism whose noise is independent over the places of an array, so that one release is many."""
 
     def release(data: Any, runs: int) -> Any:
-        given = np.asarray(data)
-        return mechanism.release(np.tile(given, (runs, 1)) if given.ndim else np.full(runs, given))
+        values = np.asarray(data)
+        return mechanism.release(np.tile(values, (runs, 1)) if values.ndim else np.full(runs, values))
 
     claim = mechanism.privacy.epsilon(delta)
     about = f"{type(mechanism).__name__}.release of arrays"
@@ -72,7 +72,7 @@ def by_law(
 ) -> Check:
     """An exact check on these pairs; `release` is held to the law on the first few of them."""
     listed = list(pairs)
-    some = [each for pair in listed[:: max(1, len(listed) // max(1, sampled))][:sampled] for each in pair]
+    some = [data for pair in listed[:: max(1, len(listed) // max(1, sampled))][:sampled] for data in pair]
 
     def check(mechanism: Any, epsilon: float, delta: float) -> Proof:
         return exactly(law(mechanism), listed, epsilon, delta, release=mechanism.release, sampled=some)
@@ -85,7 +85,7 @@ def by_replay(pairs: Iterable[tuple[Any, Any]]) -> Check:
     listed = list(pairs)
 
     def check(mechanism: Mechanism, epsilon: float, delta: float) -> Proof:
-        # Looked up in each run, for a replay puts its own in the place of some releases.
+        # Looked up in each run, because a replay replaces some releases.
         return replayed(lambda data: mechanism.release(data), listed, epsilon, delta)
 
     return check

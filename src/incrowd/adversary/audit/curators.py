@@ -48,8 +48,8 @@ UNITS = 1_000
 class Asked:
     """A question about a table of blocks; called with a block's rows and a number of runs.
 
-    size: the groups of a block. public: whether the keys are declared. asked: what is said besides the
-    question, its epsilon among it.
+    size: the groups of a block. public: whether the keys are declared. asked: the other arguments of the
+    ask, epsilon among them.
     """
 
     question: str
@@ -65,14 +65,14 @@ class Asked:
         """Each run's output: a number per group of the block, or None where a private key is not shown."""
         blocks = min(self.blocks, runs)
         table = self.table(rows, blocks)
-        found: list[Any] = []
-        while len(found) < runs:
+        outputs: list[Any] = []
+        while len(outputs) < runs:
             with self.curator(table, blocks) as curator:
-                for place in range(min(ASKS, -(-(runs - len(found)) // blocks))):
+                for place in range(min(ASKS, -(-(runs - len(outputs)) // blocks))):
                     answer = curator.ask(self.question, **self.asked, confidence=0.9 + 1e-4 * place)
                     assert not answer.recalled
-                    found.extend(self.outputs(answer.to_arrow(), blocks))
-        return found[:runs]
+                    outputs.extend(self.outputs(answer.to_arrow(), blocks))
+        return outputs[:runs]
 
     def replay(self, pairs: Iterable[tuple[list[Row], list[Row]]] | None = None) -> Proof:
         """The ask replayed about tables in which one unit comes, or is replaced, with hostile rows."""
@@ -112,12 +112,12 @@ class Asked:
         columns = [answer.column(name).to_pylist() for name in names]
         if "g" not in answer.column_names:
             return [columns[0][0]]
-        found: list[list[Any]] = [[None] * self.size for _ in range(blocks)]
+        by_block: list[list[Any]] = [[None] * self.size for _ in range(blocks)]
         for place, key in enumerate(answer.column("g").to_pylist()):
             if key is not None:
                 values = [column[place] for column in columns]
-                found[key // self.size][key % self.size] = values[0] if len(values) == 1 else values
-        return [each[0] if self.size == 1 else each for each in found]
+                by_block[key // self.size][key % self.size] = values[0] if len(values) == 1 else values
+        return [block[0] if self.size == 1 else block for block in by_block]
 
 
 BASE: tuple[Row, ...] = ((1, 0, 1.0), (2, 0, -2.0), (3, 0, 0.0))
@@ -127,7 +127,7 @@ DELTA = 0.02
 
 
 def units(count: int, groups: int, relation: str, seed: int = 0) -> Iterator[tuple[list[Row], list[Row]]]:
-    """Rows of a crowd, and one unit more (or another) whose rows are many or few, ordinary or hostile."""
+    """Pairs of tables: a crowd, and the crowd with one unit added or replaced, whose rows may be hostile."""
     chance = random.Random(seed)
     values: list[float | None] = [*HOSTILE, None, -10.0, 10.0, 0.0, -8.0]
 
@@ -151,7 +151,7 @@ def units(count: int, groups: int, relation: str, seed: int = 0) -> Iterator[tup
 
 
 def joining(count: int, groups: int, seed: int = 0) -> Iterator[tuple[list[Row], list[Row]]]:
-    """A crowd in every group, and one unit more in some of these: no group appears or goes with it."""
+    """Pairs of tables: a crowd in every group, and one unit more in some; the groups stay the same."""
     chance = random.Random(seed)
     crowd: list[Row] = [(10 * group + unit, group, 1.0) for group in range(groups) for unit in range(10)]
     for _ in range(count):
@@ -160,9 +160,9 @@ def joining(count: int, groups: int, seed: int = 0) -> Iterator[tuple[list[Row],
 
 
 def lone_keys(asked: Asked) -> Proof:
-    """Keys that one unit alone has: the chance that any is shown, over the delta that their line states.
+    """Keys that only one unit has: the chance that any is shown, divided by the delta stated for them.
 
-    The weights and the threshold are those of the ask itself, and so is the noise, whose tail is exact.
+    Weights, threshold and noise are those of the ask itself; the tail of the noise is exact.
     """
     stated: list[tuple[Fraction, int]] = []
     module: Any = releasing
@@ -177,7 +177,7 @@ def lone_keys(asked: Asked) -> Proof:
         with recorded() as transcript, asked.curator(asked.table(rows, 1), 1) as curator:
             curator.ask(asked.question, **asked.asked)
         delta, least = stated[-1]
-        noise, weights = transcript.steps[0].mechanism, np.asarray(transcript.steps[0].given)
+        noise, weights = transcript.steps[0].mechanism, np.asarray(transcript.steps[0].inputs)
         shown = noise_tail(noise, least - weights[weights > 0])
         return float(-np.expm1(np.log1p(-shown).sum())) / float(delta)
 

@@ -1,8 +1,8 @@
-"""Learning an event that tells two data sets apart. It sees outputs of the learning half only.
+"""Learns an event that tells two data sets apart. It sees only the outputs of the learning half.
 
 The outputs are split again: on one part scores are fitted (`features`), on the other the score, its threshold
-and the direction are chosen, by what the test may be expected to find. Nothing here needs to be right for
-an audit to be valid, for the event is tested on outputs that were never seen here; it only needs to be good.
+and the direction are chosen that promise most in the test. An audit stays valid whatever is learned here,
+because the event is tested on outputs never seen here; a better event only makes it more powerful.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from incrowd.adversary.audit.outputs import Outputs, read
 
 Floats = NDArray[np.float64]
 Objective = Callable[[Any, int, Any, int], Floats]
-"""What an event is worth: from (hits, of) where it should be likely, then where it should not."""
+"""The worth of an event, from hits and runs on the side where it is likely, then on the other side."""
 THRESHOLDS = 200
 SIMPLER = 0.005
-"""How much better a score must be than a simpler one before it."""
+"""How much better, relatively, a score must be to replace a simpler one."""
 FITTED = 40_000
 """Runs on either side that a logistic regression is fitted on."""
 
@@ -88,14 +88,14 @@ def _join(parts: list[str], most: int = 4) -> str:
 
 
 def _listed(event: Event, score: Cells) -> str:
-    inside = [key for key, each in score.scores.items() if _inside(event, each)]
+    inside = [key for key, ratio in score.scores.items() if _inside(event, ratio)]
     if _inside(event, 0.0) or "" in inside or len(inside) > len(score.scores) / 2 > 8:
         outside = [key for key in score.scores if key not in set(inside)]
         if not outside:
             return f"{score.feature.name} is anything"
-        return f"{score.feature.name} is not {_join([_key(each) for each in outside])}"
+        return f"{score.feature.name} is not {_join([_key(key) for key in outside])}"
     strength = sorted(inside, key=lambda key: -abs(score.scores[key]))
-    return f"{score.feature.name} is {_join([_key(each) for each in strength])}"
+    return f"{score.feature.name} is {_join([_key(key) for key in strength])}"
 
 
 def _key(key: Any) -> str:
@@ -105,9 +105,9 @@ def _key(key: Any) -> str:
 
 def _ranges(event: Event, score: Bins) -> str:
     """Neighbouring bins of the event as ranges."""
-    ends = [*(_brief(each) for each in score.edges), ""]
+    ends = [*(_brief(edge) for edge in score.edges), ""]
     parts: list[str] = []
-    inside = [_inside(event, float(each)) for each in score.scores[:-1]]
+    inside = [_inside(event, float(ratio)) for ratio in score.scores[:-1]]
     place = 0
     while place < len(inside):
         if not inside[place]:
@@ -136,8 +136,8 @@ def _ranges(event: Event, score: Bins) -> str:
 
 def learn(first: Any, second: Any, objectives: list[Objective]) -> list[Event]:
     """For each objective, the best event found on these outputs of x and of x'."""
-    fits = [read(each[: len(each) // 2]) for each in (first, second)]
-    picks = [read(each[len(each) // 2 :]) for each in (first, second)]
+    fits = [read(outputs[: len(outputs) // 2]) for outputs in (first, second)]
+    picks = [read(outputs[len(outputs) // 2 :]) for outputs in (first, second)]
     scores = fit_scores(fits[0], fits[1])
     valued = [(score, score.of(picks[0]), score.of(picks[1])) for score in scores]
     return [_best(valued, objective) for objective in objectives]
@@ -153,12 +153,16 @@ def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
         (),
     )
     listed = features_of(both)
-    plain: list[Score] = [Value(each) for each in listed if each.kind != "word"]
+    plain: list[Score] = [Value(feature) for feature in listed if feature.kind != "word"]
     learned: list[Score] = []
-    for each in listed:
-        found = learn_cells(each, first, second) if each.kind == "word" else learn_bins(each, first, second)
-        if found is not None:
-            learned.append(found)
+    for feature in listed:
+        fitted = (
+            learn_cells(feature, first, second)
+            if feature.kind == "word"
+            else learn_bins(feature, first, second)
+        )
+        if fitted is not None:
+            learned.append(fitted)
     whole = None
     if len(both.numbers) != 1 or both.words or "" not in both.numbers:
         whole = learn_cells(Feature("whole"), first, second)
@@ -177,12 +181,12 @@ def fit_scores(first: Outputs, second: Outputs) -> list[Score]:
     words = [score for score in learned if _kind(score) == "word"]
     bins = [score for score in learned if _kind(score) != "word"]
     scores = [*words, *plain, *bins, *([whole] if whole else []), *sums]
-    # Where no two outputs are alike, or all are, there is nothing to learn: an event that tells nothing.
+    # If no two outputs are alike, or all are, there is nothing to learn: return an uninformative score.
     return scores or [Cells(Feature("whole"), {})]
 
 
 def _columns(scores: Sequence[Score], both: tuple[Outputs, Outputs]) -> Floats:
-    return np.concatenate([np.column_stack([score.of(each) for score in scores]) for each in both])
+    return np.concatenate([np.column_stack([score.of(outputs) for score in scores]) for outputs in both])
 
 
 def _kind(score: Score) -> str:
@@ -190,20 +194,20 @@ def _kind(score: Score) -> str:
 
 
 def _best(valued: list[tuple[Score, Floats, Floats]], objective: Objective) -> Event:
-    """The score, threshold and direction of the highest objective; a nearly as good simpler one is kept."""
+    """The event of the highest objective; a simpler one that is nearly as good is preferred."""
     best: Event | None = None
     worth = -np.inf
     for score, one, other in valued:
-        kept = [np.sort(each[~np.isnan(each)]) for each in (one, other)]
+        kept = [np.sort(scores[~np.isnan(scores)]) for scores in (one, other)]
         at = _thresholds(np.concatenate([one, other]))
         for above in (True, False):
-            hits = [_count(each, at, above) for each in kept]
+            hits = [_count(scores, at, above) for scores in kept]
             for forward in (True, False):
                 likely, seldom = (0, 1) if forward else (1, 0)
                 sizes = (len(one), len(other))
-                found = objective(hits[likely], sizes[likely], hits[seldom], sizes[seldom])
-                place = int(np.argmax(found))
-                value = float(found[place])
+                gains = objective(hits[likely], sizes[likely], hits[seldom], sizes[seldom])
+                place = int(np.argmax(gains))
+                value = float(gains[place])
                 if best is None or value > worth + SIMPLER * abs(worth):
                     best, worth = Event(score, float(at[place]), above, forward), value
     assert best is not None

@@ -1,4 +1,4 @@
-"""What of an output an event may look at, and how it is turned into a score. Knows nothing of privacy.
+"""Features of outputs, and the scores learned from them. Knows nothing of privacy.
 
 A *feature* is a number, a word or the whole output, read off each output by itself. Besides the values there
 are differences and sums of two places (noise that is used twice cancels in one of them) and, for reals, the
@@ -33,7 +33,7 @@ MOST_FEATURES = 150
 MOST_PAIRED = 6
 """Places of which all differences and sums are looked at; among more, only neighbouring places."""
 MASS = 2.0
-"""Runs added to each bin on either side, so that a bin that is seldom seen tells little."""
+"""Runs added to each bin on either side, so that a rarely seen bin weighs little."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Feature:
     @property
     def name(self) -> str:
         """The feature in words."""
-        named = [f"the output's {each.strip()}" if each else "the output" for each in self.places]
+        named = [f"the output's {place.strip()}" if place else "the output" for place in self.places]
         match self.kind:
             case "lowest bit":
                 return f"the exponent of the lowest bit of {named[0]}"
@@ -85,25 +85,25 @@ def lowest_bit(values: Floats) -> Floats:
     fraction, exponent = np.frexp(np.where(np.isfinite(values) & (values != 0), values, 1.0))
     mantissa = np.abs(np.ldexp(fraction, 53)).astype(np.int64)
     zeros = np.log2((mantissa & -mantissa).astype(np.float64))
-    found = exponent - 53 + zeros
-    return np.where(np.isfinite(values) & (values != 0), found, np.nan)
+    lowest = exponent - 53 + zeros
+    return np.where(np.isfinite(values) & (values != 0), lowest, np.nan)
 
 
 def features_of(outputs: Outputs) -> list[Feature]:
     """The features that these outputs have."""
     places = [place for place, numbers in outputs.numbers.items() if _varies(numbers)]
-    found = [Feature("value", (place,)) for place in places]
-    found += [Feature("word", (place,)) for place in outputs.words]
+    features = [Feature("value", (place,)) for place in places]
+    features += [Feature("word", (place,)) for place in outputs.words]
     for place in places:
         numbers = outputs.number(place)
         finite = numbers[np.isfinite(numbers)]
         if (finite != np.rint(finite)).any():
-            found.append(Feature("lowest bit", (place,)))
+            features.append(Feature("lowest bit", (place,)))
     plain = [place for place in places if place.endswith("]") or "." in place]
     pairs = itertools.combinations(plain, 2) if len(plain) <= MOST_PAIRED else itertools.pairwise(plain)
     for one, other in pairs:
-        found += [Feature("difference", (one, other)), Feature("sum", (one, other))]
-    return found[:MOST_FEATURES]
+        features += [Feature("difference", (one, other)), Feature("sum", (one, other))]
+    return features[:MOST_FEATURES]
 
 
 def _varies(numbers: Floats) -> bool:
@@ -164,7 +164,7 @@ class Bins:
 
 def _bins(values: Floats, edges: Floats, exact: bool) -> NDArray[np.int64]:
     place = np.searchsorted(edges, values, side="right")
-    if exact:  # a value that was never seen is in the bin of nothing
+    if exact:  # a value never seen while learning falls into bin 0
         here = np.clip(place - 1, 0, len(edges) - 1)
         place = np.where(edges[here] == values, place, 0)
     return np.where(np.isnan(values), len(edges) + 1, place)
@@ -185,7 +185,7 @@ class Cells:
     def of(self, outputs: Outputs) -> Floats:
         """The score of every output."""
         values = self.feature.read(outputs)
-        return np.array([self.scores.get(each, 0.0) for each in values.tolist()], dtype=np.float64)
+        return np.array([self.scores.get(value, 0.0) for value in values.tolist()], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,8 @@ def _weight(part: tuple[Score, float]) -> float:
 
 
 def ratios(first: Floats, second: Floats) -> Floats:
-    """ln(share of the first / share of the second) by bin, drawn towards 0 where there is little to see."""
-    shares = [(each + MASS) / (each.sum() + MASS * len(each)) for each in (first, second)]
+    """Log ratio of both sides' shares in each bin, shrunk towards 0 where counts are small."""
+    shares = [(counts + MASS) / (counts.sum() + MASS * len(counts)) for counts in (first, second)]
     return np.asarray(np.log(shares[0] / shares[1]), dtype=np.float64)
 
 
@@ -228,21 +228,21 @@ def learn_bins(feature: Feature, first: Outputs, second: Outputs) -> Bins | None
 
     None where no output has the feature, as with the difference of two keys that never come together.
     """
-    values = [np.asarray(feature.read(each), dtype=np.float64) for each in (first, second)]
+    values = [np.asarray(feature.read(outputs), dtype=np.float64) for outputs in (first, second)]
     pooled = np.concatenate(values)
     distinct = np.unique(pooled[~np.isnan(pooled)])
     if distinct.size == 0:
         return None
     exact = len(distinct) <= MOST_CELLS
     edges = distinct if exact else np.unique(np.quantile(distinct_sorted(pooled), levels(BINS)))
-    counts = [np.bincount(_bins(each, edges, exact), minlength=len(edges) + 2) for each in values]
+    counts = [np.bincount(_bins(side, edges, exact), minlength=len(edges) + 2) for side in values]
     return Bins(feature, edges, ratios(counts[0].astype(float), counts[1].astype(float)), exact)
 
 
 def distinct_sorted(values: Floats) -> Floats:
     """The numbers among the values, in order, infinities brought to the largest float."""
-    found = np.nan_to_num(values[~np.isnan(values)])
-    return np.sort(found)
+    numbers = np.nan_to_num(values[~np.isnan(values)])
+    return np.sort(numbers)
 
 
 def levels(bins: int) -> Floats:
@@ -254,20 +254,20 @@ def levels(bins: int) -> Floats:
 def learn_cells(feature: Feature, first: Outputs, second: Outputs) -> Cells | None:
     """A likelihood ratio for each value of words or whole outputs; None where hardly any is seen twice."""
     tallies: list[dict[Any, int]] = []
-    for each in (first, second):
+    for outputs in (first, second):
         tally: dict[Any, int] = {}
-        for value in feature.read(each).tolist():
+        for value in feature.read(outputs).tolist():
             tally[value] = tally.get(value, 0) + 1
         tallies.append(tally)
     keys = list({**tallies[0], **tallies[1]})
     if len(keys) > (first.size + second.size) / 4:
         return None
     counts = [np.array([tally.get(key, 0) for key in keys], dtype=np.float64) for tally in tallies]
-    # Each value's own frequency is compared, unlike in bins: the many rare ones must not be lifted together.
-    found = np.log((counts[0] + MASS) / (first.size + MASS)) - np.log(
+    # Unlike in bins, each value is compared alone: many rare values must not raise each other's scores.
+    scores = np.log((counts[0] + MASS) / (first.size + MASS)) - np.log(
         (counts[1] + MASS) / (second.size + MASS)
     )
-    return Cells(feature, dict(zip(keys, found.tolist(), strict=True)))
+    return Cells(feature, dict(zip(keys, scores.tolist(), strict=True)))
 
 
 def linear(columns: Floats, labels: Floats) -> Floats:
@@ -282,7 +282,7 @@ def linear(columns: Floats, labels: Floats) -> Floats:
 
 
 def logistic(columns: Floats, labels: Floats, rounds: int = 12) -> Floats:
-    """The weights of a logistic regression without centre, with a small ridge, by Newton's method."""
+    """The weights, without the intercept, of a logistic regression with a small ridge (Newton's method)."""
     many = columns.shape[1]
     weights = np.zeros(many + 1)
     design = np.column_stack([columns, np.ones(len(columns))])

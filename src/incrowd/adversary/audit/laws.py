@@ -41,15 +41,15 @@ def points(mechanism: Quantile | Maximum) -> Callable[[Any], Law]:
 
 
 def unbounded(mechanism: UnboundedQuantile) -> Callable[[Any], Law]:
-    """Every value, over all intervals in which it may have been found; for few doublings."""
+    """Every value, summed over all intervals that the search may return; for few doublings."""
 
     def law(data: Any) -> Law:
         hits = first_hit(mechanism.search, mechanism.questions(data))
-        found: dict[Any, float] = {}
+        masses: dict[Any, float] = {}
         for doublings, chance in enumerate(hits.tolist()):
             for point, mass in points(mechanism.within(doublings))(data).items():
-                found[point] = found.get(point, 0.0) + chance * mass
-        return found
+                masses[point] = masses.get(point, 0.0) + chance * mass
+        return masses
 
     return law
 
@@ -60,7 +60,7 @@ def candidates(mechanism: Any) -> Callable[[Any], Law]:
 
 
 def counted(mechanism: StableHistogram) -> Callable[[Mapping[str, int]], Law]:
-    """Every list of keys with their noisy counts; far counts of a key are taken together."""
+    """Every list of keys with their noisy counts; counts in the far tail are left out."""
     reach = int(8 * mechanism.noise_scale) + 1
 
     def one(count: int) -> dict[int | None, float]:
@@ -74,13 +74,13 @@ def counted(mechanism: StableHistogram) -> Callable[[Mapping[str, int]], Law]:
 
     def law(data: Mapping[str, int]) -> Law:
         parts = [(key, one(count)) for key, count in sorted(data.items())]
-        found: dict[Any, float] = {}
+        masses: dict[Any, float] = {}
         for chosen in itertools.product(*(part.items() for _, part in parts)):
             shown = tuple(
                 (key, count) for (key, _), (count, _) in zip(parts, chosen, strict=True) if count is not None
             )
-            found[shown] = found.get(shown, 0.0) + math.prod(mass for _, mass in chosen)
-        return found
+            masses[shown] = masses.get(shown, 0.0) + math.prod(mass for _, mass in chosen)
+        return masses
 
     return law
 
@@ -90,7 +90,8 @@ def answers(mechanism: SparseVector) -> Callable[[Sequence[int]], Law]:
 
     def law(questions: Sequence[int]) -> Law:
         return {
-            each: mechanism.probability(questions[: len(each)], each) for each in _ends(mechanism, questions)
+            listed: mechanism.probability(questions[: len(listed)], listed)
+            for listed in _ends(mechanism, questions)
         }
 
     return law
@@ -98,13 +99,13 @@ def answers(mechanism: SparseVector) -> Callable[[Sequence[int]], Law]:
 
 def _ends(mechanism: SparseVector, questions: Sequence[int]) -> list[tuple[bool, ...]]:
     """All lists of answers with which a sparse vector may end."""
-    found: list[tuple[bool, ...]] = []
+    ends: list[tuple[bool, ...]] = []
     for listed in itertools.product((False, True), repeat=len(questions)):
         hits = itertools.accumulate(listed)
         last = next((place for place, seen in enumerate(hits) if seen == mechanism.hits), len(listed) - 1)
-        if listed[: last + 1] not in found:
-            found.append(listed[: last + 1])
-    return found
+        if listed[: last + 1] not in ends:
+            ends.append(listed[: last + 1])
+    return ends
 
 
 def answered(mechanism: SparseVector, epsilon: float, pairs: Pairs) -> Proof:
@@ -113,13 +114,13 @@ def answered(mechanism: SparseVector, epsilon: float, pairs: Pairs) -> Proof:
 
     def loss(x: Sequence[int], x_prime: Sequence[int]) -> float:
         first, second = law(x), law(x_prime)
-        found = 0.0
+        worst = 0.0
         for listed in first:
             if first[listed] > NEGLIGIBLE:
                 moved = sum(abs(a - b) for a, b, hit in zip(x, x_prime, listed, strict=False) if hit)
                 values = moved / float(mechanism.value_scale) if mechanism.value_scale else 0.0
-                found = max(found, abs(math.log(first[listed] / second[listed])) + values)
-        return found / epsilon
+                worst = max(worst, abs(math.log(first[listed] / second[listed])) + values)
+        return worst / epsilon
 
     return proven("exact", loss, pairs)
 
@@ -151,16 +152,16 @@ def named(mechanism: PartitionSelection) -> Callable[[int], Law]:
 
 @contextmanager
 def refusing() -> Iterator[list[tuple[ProposeTestRelease, Any, int]]]:
-    """The tests that are made inside, each with its value and distance; all of them refuse."""
-    made: list[tuple[ProposeTestRelease, Any, int]] = []
+    """Collect the tests run inside the block, each with its value and distance; all of them refuse."""
+    tests: list[tuple[ProposeTestRelease, Any, int]] = []
     original = ProposeTestRelease.release
 
     def release(self: ProposeTestRelease, value: Any, source: Any = None) -> Any:
-        made.append((self, *value))
+        tests.append((self, *value))
 
     ProposeTestRelease.release = release  # type: ignore[method-assign]
     try:
-        yield made
+        yield tests
     finally:
         ProposeTestRelease.release = original  # type: ignore[method-assign]
 
@@ -169,16 +170,16 @@ def proposals(release: Callable[[Any], Any]) -> Callable[[Any], Law]:
     """The value of the first of several tests that passes, or None: propose, test, release with bound 0."""
 
     def law(data: Any) -> Law:
-        with refusing() as made:
+        with refusing() as tests:
             release(data)
-        found: dict[Any, float] = {}
+        masses: dict[Any, float] = {}
         refused = 1.0
-        for test, value, distance in made:
+        for test, value, distance in tests:
             chance = test.chance(distance)
-            found[value] = found.get(value, 0.0) + refused * chance
+            masses[value] = masses.get(value, 0.0) + refused * chance
             refused *= 1 - chance
-        found[None] = found.get(None, 0.0) + refused
-        return found
+        masses[None] = masses.get(None, 0.0) + refused
+        return masses
 
     return law
 

@@ -44,10 +44,10 @@ def neighbours(
     if relation not in ("add-remove", "replace"):
         raise InvalidInput(f'relation must be "add-remove" or "replace", not {relation!r}.')
     seen = 0
-    found: list[Pair] = []
+    yielded: list[Pair] = []
     for pair in _pairs(list(example), list(values), relation):
-        if pair[0] != pair[1] and pair not in found:
-            found.append(pair)
+        if pair[0] != pair[1] and pair not in yielded:
+            yielded.append(pair)
             yield pair
             seen += 1
             if seen == most:
@@ -83,7 +83,7 @@ def _pairs(example: list[Any], values: list[Any], relation: Relation) -> Iterato
 def every_pair(
     values: Sequence[Any], sizes: Sequence[int], relation: Relation = "add-remove"
 ) -> Iterator[Pair]:
-    """All pairs of lists of these values in order: the smaller of so many records, or both where replaced.
+    """All pairs of sorted lists of these values; the smaller (if replaced, each) has one of the `sizes`.
 
     >>> list(every_pair([0, 1], [1]))
     [([0], [0, 0]), ([0], [0, 1]), ([1], [0, 1]), ([1], [1, 1])]
@@ -111,7 +111,7 @@ def hostile(
     sizes: Sequence[int] = (0, 1, 2, 3, 5, 8, 40),
     seed: int = 0,
 ) -> Iterator[Pair]:
-    """Lists of records, ordinary and hostile ones, and a neighbour with any hostile record; always the same.
+    """Pairs of neighbouring lists of ordinary and hostile records; `seed` fixes them.
 
     >>> x, x_prime = next(hostile(1, sizes=[3]))
     >>> len(x), len(x_prime)

@@ -2,8 +2,8 @@
 
 An output may be a number, a text, None, a failure, an array, a list, a mapping, a dataclass, or any nesting
 of these. It becomes numbers by place (`[2]`, `['flu']`), words by place (texts, None, the kind of a failure,
-the order of a mapping's keys), and one text for the whole. What an output becomes depends on it alone, never
-on the others beside it: events must be sets of outputs. NaN stands for a number that an output has not.
+the order of a mapping's keys), and one text for the whole. An output's columns depend on that output alone,
+because events must be sets of outputs. NaN stands for a missing number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Words = NDArray[np.object_]
 
 @dataclass(frozen=True)
 class Failure:
-    """An output that is the mechanism's failure: the type of its exception, an exit or HTTP status."""
+    """A failure of the mechanism, as an output: the type of its exception, an exit or HTTP status."""
 
     kind: str
 
@@ -37,37 +37,37 @@ class Outputs:
     size: int
     numbers: Mapping[str, Floats]
     words: Mapping[str, Words]
-    given: Sequence[Any] | NDArray[Any]
+    raw: Sequence[Any] | NDArray[Any]
 
     def number(self, place: str) -> Floats:
         """The numbers at a place; NaN where an output has none there."""
-        found = self.numbers.get(place)
-        return np.full(self.size, np.nan) if found is None else found
+        column = self.numbers.get(place)
+        return np.full(self.size, np.nan) if column is None else column
 
     def word(self, place: str) -> Words:
         """The words at a place; empty where an output has none there."""
-        found = self.words.get(place)
-        return np.full(self.size, "", dtype=object) if found is None else found
+        column = self.words.get(place)
+        return np.full(self.size, "", dtype=object) if column is None else column
 
     def whole(self) -> Words:
         """Each output as one text."""
-        listed = self.given.tolist() if isinstance(self.given, np.ndarray) else self.given
-        found = np.empty(self.size, dtype=object)
-        found[:] = [repr(_plain(each)) for each in listed]
-        return found
+        listed = self.raw.tolist() if isinstance(self.raw, np.ndarray) else self.raw
+        texts = np.empty(self.size, dtype=object)
+        texts[:] = [repr(_plain(output)) for output in listed]
+        return texts
 
     def head(self, most: int) -> Outputs:
         """The first of these outputs."""
-        numbers = {place: each[:most] for place, each in self.numbers.items()}
-        words = {place: each[:most] for place, each in self.words.items()}
-        return Outputs(min(self.size, most), numbers, words, self.given[:most])
+        numbers = {place: column[:most] for place, column in self.numbers.items()}
+        words = {place: column[:most] for place, column in self.words.items()}
+        return Outputs(min(self.size, most), numbers, words, self.raw[:most])
 
 
 def read(outputs: Any) -> Outputs:
     """Outputs in columns.
 
-    >>> found = read([3, None, 4])
-    >>> found.number("").tolist(), found.word("").tolist()
+    >>> columns = read([3, None, 4])
+    >>> columns.number("").tolist(), columns.word("").tolist()
     ([3.0, nan, 4.0], ['', 'None', ''])
     >>> sorted(read([{"a": 1}, {"b": 2, "a": 0}]).numbers)
     ["['a']", "['b']", 'length']
@@ -81,7 +81,7 @@ def read(outputs: Any) -> Outputs:
         _walk(output, "", row, numbers, words)
     size = len(outputs)
     columns = {place: _filled(size, rows, values, np.nan) for place, (rows, values) in numbers.items()}
-    texts = {place: _filled(size, rows, found, "") for place, (rows, found) in words.items()}
+    texts = {place: _filled(size, rows, values, "") for place, (rows, values) in words.items()}
     return Outputs(size, columns, texts, outputs)
 
 
@@ -129,13 +129,13 @@ def _from_array(array: NDArray[Any]) -> Outputs:
 
 
 def _plain(value: Any) -> Any:
-    """An output in the types of Python, so that one that comes in an array reads like one in a list."""
+    """An output in plain Python types, so that arrays and lists read alike."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {_plain(key): _plain(each) for key, each in value.items()}
+        return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return tuple(_plain(each) for each in value)
+        return tuple(_plain(item) for item in value)
     return sorted(value, key=repr) if isinstance(value, AbstractSet) else value
 
 
@@ -148,33 +148,33 @@ def _walk(
 ) -> None:
     """Put one output, or a part of it, into its columns."""
 
-    def number(at: str, found: float) -> None:
+    def number(at: str, amount: float) -> None:
         rows, values = numbers.setdefault(at, ([], []))
         rows.append(row)
-        values.append(found)
+        values.append(amount)
 
-    def word(at: str, found: str) -> None:
+    def word(at: str, text: str) -> None:
         rows, values = words.setdefault(at, ([], []))
         rows.append(row)
-        values.append(found)
+        values.append(text)
 
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, Failure):
         word(place, f"a failure ({value.kind})")
     elif isinstance(value, bool | int | float | Fraction):
-        found = _float(value)
-        if math.isnan(found):
+        amount = _float(value)
+        if math.isnan(amount):
             word(place, "NaN")
         else:
-            number(place, found)
+            number(place, amount)
     elif isinstance(value, str) or value is None:
         word(place, "None" if value is None else repr(value))
     elif isinstance(value, Mapping):
         number(f"{place}length", len(value))
         word(f"{place}order", ", ".join(repr(key) for key in value))
-        for key, each in value.items():
-            _walk(each, f"{place}[{key!r}]", row, numbers, words)
+        for key, item in value.items():
+            _walk(item, f"{place}[{key!r}]", row, numbers, words)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         word(f"{place}type", type(value).__name__)
         for field in dataclasses.fields(value):
@@ -182,11 +182,11 @@ def _walk(
     elif isinstance(value, list | tuple | AbstractSet):
         number(f"{place}length", len(value))
         members = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
-        for index, each in enumerate(members):
-            if isinstance(each, str):
-                number(f"{place} holds {each!r}", 1.0)
+        for index, member in enumerate(members):
+            if isinstance(member, str):
+                number(f"{place} holds {member!r}", 1.0)
             if not isinstance(value, AbstractSet):
-                _walk(each, f"{place}[{index}]", row, numbers, words)
+                _walk(member, f"{place}[{index}]", row, numbers, words)
     else:
         word(place, repr(value))
 

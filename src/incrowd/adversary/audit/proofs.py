@@ -1,4 +1,4 @@
-"""Exact checks, for mechanisms whose guarantee sampling can hardly reach.
+"""Exact checks, for mechanisms of whose guarantee sampling sees too little.
 
 An audit by sampling sees events of a few in a thousand at best, and only what post-processing has left. Where
 that is little, a mechanism is checked in one of two ways besides:
@@ -33,7 +33,7 @@ Pairs = Iterable[tuple[Any, Any]]
 TOLERANCE = 1e-9
 NEGLIGIBLE = 1e-13
 ERROR = 1e-7
-"""The chance that frequencies are said to disagree with a law that they follow."""
+"""The chance of reporting that frequencies disagree with a law that they follow."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,10 @@ def proven(
     """The proof from the share of the claim that each pair of neighbours loses."""
     share, worst, count = 0.0, "", 0
     for x, x_prime in pairs:
-        found = loss(x, x_prime)
+        lost = loss(x, x_prime)
         count += 1
-        if found > share or not worst:
-            share, worst = found, f"{x!r} and {x_prime!r}"
+        if lost > share or not worst:
+            share, worst = lost, f"{x!r} and {x_prime!r}"
     return Proof(how, share, count, worst if len(worst) <= 200 else worst[:197] + "...", agrees)
 
 
@@ -85,8 +85,8 @@ def exactly(
 
     >>> from incrowd.mechanisms import Exponential
     >>> choice = Exponential(1.0)
-    >>> found = exactly(lambda data: dict(enumerate(choice.probabilities(data))), [([1, 0], [0, 1])], 1.0)
-    >>> round(found.share, 3), found.holds
+    >>> proof = exactly(lambda data: dict(enumerate(choice.probabilities(data))), [([1, 0], [0, 1])], 1.0)
+    >>> round(proof.share, 3), proof.holds
     (0.5, True)
     """
     kept: dict[str, Law] = {}
@@ -99,7 +99,7 @@ def exactly(
                 kept.clear()
             try:
                 kept[key] = law(data)
-            except Exception as error:  # an output like any other, and one that must not tell
+            except Exception as error:  # a failure is an output too, and must not reveal the data
                 kept[key] = {Failure(type(error).__name__): 1.0}
         return kept[key]
 
@@ -108,24 +108,24 @@ def exactly(
         most = max(most, share_of(known(x), known(x_prime), epsilon, delta, most))
         return most
 
-    agrees = release is None or all(follows(release, each, known(each), runs) for each in sampled)
+    agrees = release is None or all(follows(release, data, known(data), runs) for data in sampled)
     return proven("exact", loss, pairs, agrees)
 
 
 def share_of(first: Law, second: Law, epsilon: float, delta: float = 0.0, least: float = 0.0) -> float:
     """What two laws lose, as a share of the claim: of epsilon at its delta, or of delta at its epsilon.
 
-    Anything up to `least` may be told as 0, which saves the search for the epsilon.
+    A share up to `least` may be returned as 0, which saves the search for epsilon.
     """
     keys = list({**first, **second})
     p, q = (np.array([law.get(key, 0.0) for key in keys], dtype=np.float64) for law in (first, second))
-    found = 0.0
+    share = 0.0
     for one, other in ((p, q), (q, p)):
         if not delta or hockey_stick(one, other, least * epsilon) > delta:
-            found = max(found, least_epsilon(one, other, delta) / epsilon)
+            share = max(share, least_epsilon(one, other, delta) / epsilon)
         if delta:
-            found = max(found, hockey_stick(one, other, epsilon) / delta)
-    return found
+            share = max(share, hockey_stick(one, other, epsilon) / delta)
+    return share
 
 
 def hockey_stick(p: Floats, q: Floats, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""Replaying a release: what stands before the noise, with and without one unit.
+"""Replays a release and compares its exact numbers, before noise, with and without one unit.
 
 A *transcript* is the list of all random steps of a release: which mechanism drew, from which exact numbers,
 and what came out. The release is run on x, then on x' with the very answers of x in the place of every draw.
@@ -13,7 +13,7 @@ numbers of each step can be compared. What a step loses at most, over all that i
 Theorem. Losses of adaptive steps add, mu by squares (composition), and everything else in a release is
 post-processing. So if the sum fits the claim on every transcript and every pair of neighbours, the release
 keeps it; and exact numbers that move further than declared are seen without any sampling. Two runs that
-differ in their number of steps, their kind or their noise lose everything.
+differ in the number, kind or noise of their steps count as an infinite loss.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ PATCHED: tuple[tuple[Any, str], ...] = (
 
 @dataclass(frozen=True)
 class Step:
-    """One draw: the mechanism (or the name of the choice), what it was given, and its answer."""
+    """One draw: the mechanism (or the name of the choice), its exact inputs, and its answer."""
 
     mechanism: Any
-    given: Any
+    inputs: Any
     answer: Any
 
 
 @dataclass
 class Transcript:
-    """The steps of a release as they come; with a script, its answers in place of draws."""
+    """The recorded steps of a release; with a script, its answers replace the draws."""
 
     script: Sequence[Step] | None = None
     steps: list[Step] = field(default_factory=list)
     inside: bool = False
 
-    def step(self, mechanism: Any, given: Any, draw: Callable[[], Any]) -> Any:
-        """Note a step, and draw its answer or take it from the script."""
-        if self.inside:  # a part of a step that is noted as a whole
+    def step(self, mechanism: Any, inputs: Any, draw: Callable[[], Any]) -> Any:
+        """Record a step; its answer is drawn, or taken from the script."""
+        if self.inside:  # part of a step that is recorded as a whole
             return draw()
         if self.script is not None:
             if len(self.steps) >= len(self.script):
@@ -77,17 +77,17 @@ class Transcript:
                 answer = draw()
             finally:
                 self.inside = False
-        self.steps.append(Step(mechanism, given, answer))
+        self.steps.append(Step(mechanism, inputs, answer))
         return answer
 
 
 class DivergedError(Exception):
-    """A run has more steps than the one whose answers it is given."""
+    """A replay takes more steps than the run whose answers it uses."""
 
 
 @contextmanager
 def recorded(script: Sequence[Step] | None = None) -> Iterator[Transcript]:
-    """All draws inside are noted, and answered by the script if there is one."""
+    """Record all draws inside the block; answer them from the script if there is one."""
     transcript = Transcript(script)
     originals = [getattr(owner, name) for owner, name in PATCHED]
 
@@ -97,9 +97,9 @@ def recorded(script: Sequence[Step] | None = None) -> Iterator[Transcript]:
                 return original(self, value, source)
             return transcript.step(self, value, lambda: original(self, value, source))
 
-        def draw(*given: Any, **options: Any) -> Any:
+        def draw(*inputs: Any, **options: Any) -> Any:
             name = "cells" if owner is quantiles else "points"
-            return transcript.step(name, given, lambda: original(*given, **options))
+            return transcript.step(name, inputs, lambda: original(*inputs, **options))
 
         return release if isinstance(owner, type) else draw
 
@@ -113,7 +113,7 @@ def recorded(script: Sequence[Step] | None = None) -> Iterator[Transcript]:
 
 
 def losses(release: Callable[[Any], Any], x: Any, x_prime: Any) -> tuple[float, float]:
-    """What a transcript of x loses at most beside x': a pure epsilon, and the mu of its Gaussian steps."""
+    """The largest loss of a transcript of x against x': a pure epsilon, and the mu of its Gaussian steps."""
     with recorded() as first:
         failed = _fails(release, x)
     with recorded(first.steps) as second:
@@ -142,22 +142,22 @@ def _loss(one: Step, other: Step) -> tuple[float, float]:
     if mechanism != other.mechanism:
         return math.inf, 0.0
     if mechanism == "cells":
-        return _between(_weights(*one.given), _weights(*other.given)), 0.0
+        return _between(_weights(*one.inputs), _weights(*other.inputs)), 0.0
     if mechanism == "points":
-        return rank_loss(one.given, other.given), 0.0
+        return rank_loss(one.inputs, other.inputs), 0.0
     if isinstance(mechanism, Quantile):
-        sides = [_ranked(mechanism, each.given) for each in (one, other)]
+        sides = [_ranked(mechanism, step.inputs) for step in (one, other)]
         return rank_loss(*sides), 0.0
     if isinstance(mechanism, SparseVector):
-        laws = (first_hit(mechanism, each.given) for each in (one, other))
+        laws = (first_hit(mechanism, step.inputs) for step in (one, other))
         return _between(*laws), 0.0
-    vectors = [mechanism.lattice.steps(each.given, "a replay").ravel().tolist() for each in (one, other)]
+    vectors = [mechanism.lattice.steps(step.inputs, "a replay").ravel().tolist() for step in (one, other)]
     if len(vectors[0]) != len(vectors[1]):
         return math.inf, 0.0
     moved = [abs(a - b) for a, b in zip(*vectors, strict=True)]
     if isinstance(mechanism, Laplace):
         return float(sum(moved) / mechanism.scale_in_steps), 0.0
-    length = math.sqrt(sum(each**2 for each in moved))
+    length = math.sqrt(sum(distance**2 for distance in moved))
     # Noise on a grid serves as noise that is narrower by a hair (see `Gaussian`); its mu says by how much.
     return 0.0, length * mechanism.mu / float(mechanism.sensitivity)
 
@@ -198,7 +198,7 @@ def rank_loss(first: Ranked, second: Ranked) -> float:
     sides = []
     for steps, target, rate, low, high in (first, second):
         runs = ranks.runs_of(steps, low, high)
-        exponents = np.array([-float(rate * each) for each in runs.distances(target)])
+        exponents = np.array([-float(rate * distance) for distance in runs.distances(target)])
         total = np.logaddexp.reduce(np.log(runs.length.astype(np.float64)) + exponents)
         sides.append((runs.first, exponents - total))
     points = np.unique(np.concatenate([starts for starts, _ in sides]))
@@ -212,21 +212,21 @@ def first_hit(mechanism: SparseVector, questions: Sequence[Any]) -> Floats:
     noise = np.arange(-reach, reach + 1)
     chance = np.asarray(discrete_laplace_pmf(noise, mechanism.threshold_scale))
     least = math.ceil(Fraction(mechanism.threshold) / mechanism.lattice.step)
-    found = []
+    hits = []
     for question in mechanism.lattice.steps(list(questions), "a replay").tolist():
         over = np.asarray(discrete_laplace_sf(least + noise - question - 1, mechanism.question_scale))
         under = np.asarray(discrete_laplace_sf(question - least - noise, mechanism.question_scale))
-        found.append(float((chance * over).sum()))
+        hits.append(float((chance * over).sum()))
         chance = chance * under
-    return np.array([*found, float(chance.sum())])
+    return np.array([*hits, float(chance.sum())])
 
 
 def replayed(release: Callable[[Any], Any], pairs: Pairs, epsilon: float, delta: float = 0.0) -> Proof:
     """The check of a release by its transcripts on pairs of neighbours.
 
     >>> from incrowd.mechanisms import Mean
-    >>> found = replayed(Mean(1.0, low=0, high=1).release, [([0.0], [0.0, 1.0]), ([], [0.3])], 1.0)
-    >>> round(found.share, 6), found.pairs, found.holds
+    >>> proof = replayed(Mean(1.0, low=0, high=1).release, [([0.0], [0.0, 1.0]), ([], [0.3])], 1.0)
+    >>> round(proof.share, 6), proof.pairs, proof.holds
     (1.0, 2, True)
     """
     kept: dict[tuple[float, float], float] = {}

@@ -1,4 +1,4 @@
-"""Running what is audited: a callable, a command line, an HTTP endpoint. Knows nothing of privacy.
+"""Runs an audited target: a callable, a command line, an HTTP endpoint. Knows nothing of privacy.
 
 A mechanism is run on two data sets. A failure of the mechanism is an output like any other (`Failure`): an
 error that happens for one neighbour and not for the other tells them apart. Runs must be independent: a
@@ -26,7 +26,7 @@ from incrowd.errors import InvalidInput
 
 
 class Runner(Protocol):
-    """Whatever gives `runs` independent outputs of a mechanism on data."""
+    """Anything that returns `runs` independent outputs of a mechanism on data."""
 
     def __call__(self, data: Any, runs: int, /) -> Any:
         """A sequence of outputs, or an array whose first axis is the runs."""
@@ -40,7 +40,7 @@ class Single:
     function: Callable[[Any], Any]
 
     def __call__(self, data: Any, runs: int, /) -> list[Any]:
-        """The outputs; an exception is one too."""
+        """The outputs; an exception counts as one."""
         return [self._once(data) for _ in range(runs)]
 
     def _once(self, data: Any) -> Any:
@@ -64,12 +64,13 @@ class Batch:
 
     def __call__(self, data: Any, runs: int, /) -> Any:
         """The outputs."""
-        found = self.function(data, runs)
-        if len(found) != runs:
+        outputs = self.function(data, runs)
+        if len(outputs) != runs:
             raise InvalidInput(
-                f"A batch was asked for {runs} outputs and gave {len(found)}: return one output for each run."
+                f"A batch was asked for {runs} outputs and gave {len(outputs)}: return one output for each "
+                "run."
             )
-        return found
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,13 @@ class Command:
         """The outputs."""
         if self.batch:
             return self._lines(data, runs)
-        given = encode(data)
+        sent = encode(data)
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(lambda _: self._once(given), range(runs)))
+            return list(pool.map(lambda _: self._once(sent), range(runs)))
 
-    def _once(self, given: bytes) -> Any:
+    def _once(self, sent: bytes) -> Any:
         try:
-            done = self._run(given)
+            done = self._run(sent)
         except subprocess.TimeoutExpired:
             return Failure("time-out")
         return Failure(f"exit status {done.returncode}") if done.returncode else decode(done.stdout)
@@ -116,9 +117,9 @@ class Command:
             )
         return [decode(line) for line in lines]
 
-    def _run(self, given: bytes) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, sent: bytes) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(self.arguments, input=given, capture_output=True, timeout=self.seconds)
+            return subprocess.run(self.arguments, input=sent, capture_output=True, timeout=self.seconds)
         except OSError:
             raise InvalidInput(
                 f"{self.arguments[0]} cannot be started: give a command that this machine has."
@@ -145,18 +146,18 @@ class Endpoint:
     def __call__(self, data: Any, runs: int, /) -> Sequence[Any]:
         """The outputs."""
         if self.batch:
-            found = self._once(encode({"data": plain(data), "runs": runs}))
-            if not isinstance(found, list) or len(found) != runs:
+            outputs = self._once(encode({"data": plain(data), "runs": runs}))
+            if not isinstance(outputs, list) or len(outputs) != runs:
                 raise InvalidInput(
                     f"{self.url} was asked for {runs} outputs: it must respond with a JSON list of as many."
                 )
-            return found
-        given = encode(data)
+            return outputs
+        sent = encode(data)
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(lambda _: self._once(given), range(runs)))
+            return list(pool.map(lambda _: self._once(sent), range(runs)))
 
-    def _once(self, given: bytes) -> Any:
-        request = urllib.request.Request(self.url, given, {"Content-Type": "application/json"})
+    def _once(self, sent: bytes) -> Any:
+        request = urllib.request.Request(self.url, sent, {"Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=self.seconds) as response:
                 return decode(response.read())
@@ -172,12 +173,12 @@ class Endpoint:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the runs that are done and those there are to do."""
+"""Called with the number of runs done and the total."""
 PARTS = 20
 
 
 class Watched:
-    """A runner that says how far it has come, by running in parts."""
+    """A runner that reports progress, by running in parts."""
 
     def __init__(self, runner: Runner, total: int, progress: Progress) -> None:
         self._runner, self._total, self._progress = runner, total, progress
@@ -196,12 +197,12 @@ class Watched:
 
 
 def runner_of(mechanism: Any) -> Runner:
-    """How to run what was given: a callable of the data, a list of words, an address, or one of the above."""
+    """The runner of a target: a callable of the data, a list of words, an address, or one of the above."""
     if isinstance(mechanism, Single | Batch | Command | Endpoint):
         return mechanism
     if isinstance(mechanism, str):
         return Endpoint(mechanism)
-    if isinstance(mechanism, Sequence) and mechanism and all(isinstance(each, str) for each in mechanism):
+    if isinstance(mechanism, Sequence) and mechanism and all(isinstance(word, str) for word in mechanism):
         return Command(tuple(mechanism))
     release = getattr(mechanism, "release", mechanism)
     if not callable(release):
@@ -218,7 +219,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """An output from JSON; what is no JSON is the text itself."""
+    """An output from JSON; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -236,9 +237,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return float(value)
     if isinstance(value, dict):
-        return {str(key): plain(each) for key, each in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidInput(f"Data of type {type(value).__name__} cannot be sent as JSON: give lists and numbers.")

@@ -56,7 +56,7 @@ class Line:
 
     @property
     def share(self) -> float:
-        """How much of the claim was seen: by the exact check, or proven by samples, in epsilon or delta."""
+        """The share of the claim seen to be spent, by the exact check or by samples, in epsilon or delta."""
         if self.proof:
             return self.proof.share
         delta = self.audit.delta
@@ -64,12 +64,12 @@ class Line:
 
     @property
     def weak(self) -> bool:
-        """Whether so little was seen that the line says nothing about a real mechanism."""
+        """Whether too little of a real mechanism's claim was seen for the line to mean anything."""
         return self.kind != "mutant" and self.whole and self.share < ENOUGH
 
     @property
     def right(self) -> bool:
-        """Whether a mutant was caught; or a real one not accused, and seen well enough to be."""
+        """Whether a mutant was caught, or a real mechanism was tested well enough and not accused."""
         return self.guilty if self.kind == "mutant" else not (self.guilty or self.weak)
 
     @property
@@ -112,10 +112,10 @@ def one(kind: Kind, place: int, share: float, confidence: float) -> Line:
     """The audit of one case, here and now."""
     case = cases(kind)[place]
     started = time.perf_counter()
-    found = case.audited(share=share, confidence=confidence)
+    result = case.audited(share=share, confidence=confidence)
     proof = case.proof() if case.proof else None
     return Line(
-        kind, case.name, case.about, found, time.perf_counter() - started, proof=proof, whole=share >= 1
+        kind, case.name, case.about, result, time.perf_counter() - started, proof=proof, whole=share >= 1
     )
 
 
@@ -124,7 +124,7 @@ def run(
 ) -> Iterator[Line]:
     """The audits of (kind, place, share), each as it is done, in `workers` processes (one for each core)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # Spawned, for a forked child would share the state of whatever was used before.
+    # Spawned, because a forked child would share the state of its parent.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers or cores, mp_context=context) as pool:
         jobs = [pool.submit(one, kind, place, share, confidence) for kind, place, share in wanted]

@@ -1,4 +1,4 @@
-"""What the auditor is held to: how much of a known epsilon it recovers, and that it accuses nobody."""
+"""Measures the auditor itself: how much of a known epsilon it recovers, and its false alarms."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Target:
 
 
 def recovered() -> Iterator[Target]:
-    """Of an epsilon that is known, what 10^6 runs on either neighbour prove; 90% is wanted."""
+    """The share of a known epsilon that 10^6 runs on either neighbour prove; the target is 90%."""
     tall = Exponential(1.0)
     chances = [tall.probabilities(utilities)[0] for utilities in (TALL, LOW)]
     known = {
@@ -46,10 +46,10 @@ def recovered() -> Iterator[Target]:
         ),
     }
     for name, (mechanism, x, x_prime, truth) in known.items():
-        found = audit(mechanism, x, x_prime, epsilon=1.0, samples=SAMPLES, confidence=CONFIDENCE)
-        share = found.bound / truth
-        text = f"bound {found.bound:.4f} of {truth:.4f} between these neighbours: {share:.1%}"
-        yield Target(name, text, share >= 0.9 and found.bound <= 1.0)
+        result = audit(mechanism, x, x_prime, epsilon=1.0, samples=SAMPLES, confidence=CONFIDENCE)
+        share = result.bound / truth
+        text = f"bound {result.bound:.4f} of {truth:.4f} between these neighbours: {share:.1%}"
+        yield Target(name, text, share >= 0.9 and result.bound <= 1.0)
 
 
 def _tiled(mechanism: Laplace | RandomizedResponse | Gaussian) -> Batch:
@@ -57,10 +57,10 @@ def _tiled(mechanism: Laplace | RandomizedResponse | Gaussian) -> Batch:
 
 
 def gaussian_delta() -> Target:
-    """The delta of Gaussian noise at a fixed epsilon lies in the interval that was found."""
+    """Whether the true delta of Gaussian noise at a fixed epsilon lies in the audit's interval."""
     noise = Gaussian(1.0, DELTA, sensitivity=1000)  # so many steps that rounding to them hides nothing
-    found = audit(_tiled(noise), 0, 1000, epsilon=1.0, delta=DELTA, samples=SAMPLES, confidence=CONFIDENCE)
-    low, high = found.delta_interval
+    result = audit(_tiled(noise), 0, 1000, epsilon=1.0, delta=DELTA, samples=SAMPLES, confidence=CONFIDENCE)
+    low, high = result.delta_interval
     true = noise.privacy.delta(1.0)
     return Target(
         "Gaussian's delta at epsilon 1", f"{true:.5f} in [{low:.5f}, {high:.5f}]", low <= true <= high
@@ -68,10 +68,10 @@ def gaussian_delta() -> Target:
 
 
 def false_alarms(runs: int = RUNS, share: float = 0.1) -> Target:
-    """Correct mechanisms audited again and again at 99.9% confidence."""
+    """How often correct mechanisms are accused at 99.9% confidence."""
     kind: Kind = "mechanism"
     quick = [place for place, case in enumerate(REAL) if "whole" not in case.name]
-    wanted = [(kind, quick[each % len(quick)], share) for each in range(runs)]
+    wanted = [(kind, quick[turn % len(quick)], share) for turn in range(runs)]
     lines = list(run(wanted, confidence=CONFIDENCE))
     accused = [line.name for line in lines if not line.right]
     closest = max(lines, key=lambda line: line.audit.closeness)

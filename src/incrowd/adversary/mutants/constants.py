@@ -1,6 +1,6 @@
-"""Mutants that are real mechanisms with one constant or line wrong: as it once was, or as it tempts to be.
+"""Mutants that are real mechanisms with one wrong constant or line: past bugs, and likely ones.
 
-Most are told apart by few outputs, or only by an exact check: each has the check that its real sibling has.
+Most are revealed by few outputs, or only by an exact check; each has the check of its real sibling.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _with(mechanism: Any, **changed: Any) -> Any:
 
 
 def _beside(module: Any, name: str, other: Any, release: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A release during which a function of a module is another."""
+    """A release during which a function of a module is replaced by `other`."""
 
     def mutant(data: Any) -> Any:
         original = getattr(module, name)

@@ -40,7 +40,7 @@ def not_a_number(data: list[float], runs: int) -> Floats:
 def fails_on_a_key(data: list[str]) -> int:
     """A value outside the list raises an error."""
     codes = {"flu": 1, "cold": 2}
-    return sum(1 for each in data if codes[each]) + int(discrete_laplace(1))
+    return sum(1 for value in data if codes[value]) + int(discrete_laplace(1))
 
 
 def refuses_small_groups(data: list[int]) -> float:

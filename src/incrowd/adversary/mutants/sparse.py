@@ -1,4 +1,4 @@
-"""Mutants of the sparse vector and of noisy maxima: what must not be free is free.
+"""Mutants of the sparse vector and of noisy maxima: they release something that they did not pay for.
 
 The sparse vectors are published ones (Lyu, Su, Li 2017 list them); each claims epsilon 1. A transcript is a
 row of 1 (above), 0 (below) and -1 (not asked any more).

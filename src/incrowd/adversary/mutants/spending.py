@@ -1,4 +1,4 @@
-"""Mutants of the account: more is given than was paid for."""
+"""Mutants of the account: they release more than was paid for."""
 
 from __future__ import annotations
 

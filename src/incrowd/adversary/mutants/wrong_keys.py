@@ -31,7 +31,7 @@ def threshold_without_noise(data: Counts, runs: int) -> list[list[str]]:
 def noise_on_what_is_there(data: Counts, runs: int) -> list[Counts]:
     """Noisy counts of the keys that somebody has, however few."""
     noisy = {key: count + discrete_laplace(1, size=runs) for key, count in data.items() if count}
-    return [{key: int(each[run]) for key, each in noisy.items()} for run in range(runs)]
+    return [{key: int(counts[run]) for key, counts in noisy.items()} for run in range(runs)]
 
 
 def in_the_true_order(data: Counts) -> Counts:
