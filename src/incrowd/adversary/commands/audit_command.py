@@ -138,15 +138,15 @@ def _audit_target(asked: AuditOptions, picture: Path | None, json: bool) -> bool
 
     plan = asked.plan()
     with run_counter() as progress:
-        verdict = plan.run(progress)
+        result = plan.run(progress)
     if json:
-        x, x_prime = verdict.pair
-        screen.emit_json({"target": plan.subject.name, **verdict.to_dict(), "x": x, "x_prime": x_prime})
+        x, x_prime = result.pair
+        screen.emit_json({"target": plan.subject.name, **result.to_dict(), "x": x, "x_prime": x_prime})
     else:
-        screen.console().print(render.audit_page(verdict, plan.searches))
+        screen.console().print(render.audit_page(result, plan.searches))
     if picture is not None:
-        pictures.save([pictures.audit_chart(verdict)], picture)
-    return verdict.verdict != "violates"
+        pictures.save([pictures.audit_chart(result)], picture)
+    return result.verdict != "violates"
 
 
 def _audit_incrowd(quick: bool, picture: Path | None, json: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of audits, and pictures into files. Needs the packages of the `plot` extra when called."""
+"""Draws audits and saves pictures. Calls need the packages of the `plot` extra."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURS = {"consistent": "#4c9a6a", "caught": "#8fb3d9", "ACCUSED": "#c0392b", "
 
 
 def check(file: Path) -> None:
-    """Refuse, before anything is run, a picture that could not be saved."""
+    """Refuse a picture that could not be saved, before anything is run."""
     if file.suffix.lower() not in KINDS:
         raise InvalidInput(f"The picture {file} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}.")
     if not file.absolute().parent.is_dir():
@@ -43,14 +43,14 @@ def save(charts: Sequence[Any], file: Path) -> None:
         drawn.save(str(file), scale_factor=2 if file.suffix.lower() == ".png" else 1)
 
 
-def audit_chart(found: Audit) -> Any:
+def audit_chart(result: Audit) -> Any:
     """How often the event happened on either side, and how often the claim lets it happen at most."""
     import altair as alt
 
-    tested = found.tested
-    rates = [Rate(hits, tested.runs, found.confidence) for hits in tested.hits]
+    tested = result.tested
+    rates = [Rate(hits, tested.runs, result.confidence) for hits in tested.hits]
     rare = rates[1] if tested.likelier == "x" else rates[0]
-    most = min(1.0, math.exp(min(found.epsilon, 700.0)) * rare.high + found.delta)
+    most = min(1.0, math.exp(min(result.epsilon, 700.0)) * rare.high + result.delta)
     rows = [
         {
             "data": name,
@@ -75,9 +75,10 @@ def audit_chart(found: Audit) -> Any:
         .encode(y=side, x=alt.X("allowed:Q", title=""))
     )
     title = alt.Title(
-        f"{found.verdict}: epsilon is at least {round_down(found.bound, 4):g}, claimed is {found.epsilon:g}",
+        f"{result.verdict}: epsilon is at least {round_down(result.bound, 4):g}, "
+        f"claimed is {result.epsilon:g}",
         subtitle=[
-            *textwrap.wrap(f"event: {found.event}", 90),
+            *textwrap.wrap(f"event: {result.event}", 90),
             "red: the most that the claim allows, given the other bar",
         ],
     )

@@ -1,4 +1,4 @@
-"""What `incrowd attack` and `incrowd audit` print. It decides nothing."""
+"""Formats what `incrowd attack` and `incrowd audit` print."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def listed(entries: Sequence[Entry]) -> RenderableType:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("attack", no_wrap=True)
     table.add_column("what it shows", overflow="fold")
-    for each in entries:
-        table.add_row(each.name, each.about)
+    for entry in entries:
+        table.add_row(entry.name, entry.about)
     return Group(table, Text("\nRun one: incrowd attack differencing; or all of them: incrowd attack all"))
 
 
 def report_page(report: Report) -> RenderableType:
-    """A report: what is assumed, what was found, what follows."""
+    """A report: the assumptions, the results, the lesson."""
     shown = _thinned(report)
-    guesses = {each.guessing for each in report.attempts}
+    guesses = {attempt.guessing for attempt in report.attempts}
     success = Text(f"Success: {report.succeeds[:1].lower()}{report.succeeds[1:]}")
     if len(guesses) == 1:
         success.append(f" Guessing is right in {share(min(guesses))}.")
@@ -50,17 +50,19 @@ def report_page(report: Report) -> RenderableType:
 
 
 def _thinned(report: Report) -> list[Attempt]:
-    """At most a few places of each release: the first, the last, some between, and all that broke."""
+    """A few attempts of each release along the axis: first, last, some between, and all that broke."""
     if not report.axis:
         return list(report.attempts)
-    found = []
-    for name in dict.fromkeys(each.against for each in report.attempts):
-        along = [each for each in report.attempts if each.against == name]
+    shown = []
+    for name in dict.fromkeys(attempt.against for attempt in report.attempts):
+        along = [attempt for attempt in report.attempts if attempt.against == name]
         step = max(1.0, (len(along) - 1) / (MOST_PLACES - 1))
         places = {round(step * place) for place in range(MOST_PLACES)}
-        broken = {place for place, each in enumerate(along) if each.holds is False and not each.claimed}
-        found += [each for place, each in enumerate(along) if place in places | broken]
-    return found
+        broken = {
+            place for place, attempt in enumerate(along) if attempt.holds is False and not attempt.claimed
+        }
+        shown += [attempt for place, attempt in enumerate(along) if place in places | broken]
+    return shown
 
 
 def _rows(attempts: Sequence[Attempt], guessing: bool) -> Table:
@@ -69,8 +71,8 @@ def _rows(attempts: Sequence[Attempt], guessing: bool) -> Table:
     table.add_column("against", overflow="fold")
     for name, justify in _columns(attempts[0], guessing):
         table.add_column(name, justify=justify, no_wrap=True)
-    for each in attempts:
-        table.add_row(Text(each.against), *_cells(each, guessing))
+    for attempt in attempts:
+        table.add_row(Text(attempt.against), *_cells(attempt, guessing))
     return table
 
 
@@ -79,49 +81,49 @@ def _along(report: Report, attempts: Sequence[Attempt], guessing: bool) -> Itera
     columns = _columns(attempts[0], guessing)
 
     def grid(style: str = "") -> Table:
-        made = Table.grid(padding=(0, 2, 0, 0))
-        made.add_column(justify="right", width=12, style=style)
+        layout = Table.grid(padding=(0, 2, 0, 0))
+        layout.add_column(justify="right", width=12, style=style)
         for name, justify in columns:
-            made.add_column(justify=justify, width=WIDTHS.get(name.split(" ")[-1]), style=style)
-        return made
+            layout.add_column(justify=justify, width=WIDTHS.get(name.split(" ")[-1]), style=style)
+        return layout
 
     head = grid("dim")
     head.add_row(Text(report.axis), *(name for name, _ in columns))
     yield head
-    for name in dict.fromkeys(each.against for each in attempts):
+    for name in dict.fromkeys(attempt.against for attempt in attempts):
         yield Text(name, style="bold")
         rows = grid()
-        for each in attempts:
-            if each.against == name:
-                rows.add_row("" if each.x is None else f"{each.x:.3g}", *_cells(each, guessing))
+        for attempt in attempts:
+            if attempt.against == name:
+                rows.add_row("" if attempt.x is None else f"{attempt.x:.3g}", *_cells(attempt, guessing))
         yield rows
 
 
 def _columns(first: Attempt, guessing: bool) -> list[tuple[str, JustifyMethod]]:
-    found: list[tuple[str, JustifyMethod]] = [
+    columns: list[tuple[str, JustifyMethod]] = [
         ("success", "right"),
         (f"{first.success.confidence:.0%} between", "left"),
         ("guessing", "right"),
         ("allowed", "right"),
         ("", "left"),
     ]
-    return [each for each in found if guessing or each[0] != "guessing"]
+    return [column for column in columns if guessing or column[0] != "guessing"]
 
 
 def _cells(attempt: Attempt, guessing: bool) -> list[Text]:
     rate = attempt.success
-    found = [
+    cells = [
         Text(share(rate.value)),
         Text(f"{percent_down(rate.low)} and {percent_up(rate.high)}", style="dim"),
     ]
     if guessing:
-        found.append(Text(share(attempt.guessing)))
+        cells.append(Text(share(attempt.guessing)))
     allowed = "" if attempt.allowed is None else f"≤ {percent_up(attempt.allowed)}"
-    return [*found, Text(allowed), verdict(attempt)]
+    return [*cells, Text(allowed), verdict(attempt)]
 
 
 def verdict(attempt: Attempt) -> Text:
-    """What became of the release's guarantee, in a word or two."""
+    """Whether the release's guarantee held, in a word or two."""
     if attempt.holds is None:
         return Text("no guarantee", style="dim")
     if attempt.holds:
@@ -145,41 +147,41 @@ def _lines(details: Mapping[str, Any], before: str = "") -> Iterator[str]:
         if isinstance(value, Mapping):
             yield from _lines(value, f"{before}{name}, ")
         elif isinstance(value, list | tuple):
-            yield f"{before}{name}: {', '.join(screen.number(each) for each in value)}"
+            yield f"{before}{name}: {', '.join(screen.number(item) for item in value)}"
         else:
             yield f"{before}{name}: {screen.number(value)}"
 
 
-def audit_page(found: Audit, searched: bool = False) -> RenderableType:
+def audit_page(result: Audit, searched: bool = False) -> RenderableType:
     """An audit: the verdict, the bound beside the claim, and the event that shows it."""
-    violates = found.verdict == "violates"
-    claim = screen.promise(found.epsilon, found.delta)
-    bound = f"{screen.round_down(found.bound, 4):g}"
+    violates = result.verdict == "violates"
+    claim = screen.promise(result.epsilon, result.delta)
+    bound = f"{screen.round_down(result.bound, 4):g}"
     said = (
         f": epsilon is at least {bound}, above the claim."
         if violates
         else ": nothing in these runs contradicts the claim. That is no proof of it."
     )
-    part = f"{found.closeness:.0%} of the claim, " if found.epsilon else ""
-    sure = f"with {found.confidence * 100:.7g}% confidence"
+    part = f"{result.closeness:.0%} of the claim, " if result.epsilon else ""
+    sure = f"with {result.confidence * 100:.7g}% confidence"
     rows: list[tuple[str, str]] = [
         ("claimed", claim),
         ("at least", f"epsilon {bound}, {part}{sure}"),
-        ("about", f"epsilon {screen.number(found.estimate)} by the frequencies themselves"),
-        ("event", found.event),
-        ("happened", _frequencies(found.tested)),
+        ("about", f"epsilon {screen.number(result.estimate)} by the frequencies themselves"),
+        ("event", result.event),
+        ("happened", _frequencies(result.tested)),
     ]
-    if found.delta:
-        low, high = found.delta_interval
+    if result.delta:
+        low, high = result.delta_interval
         rows.append(("delta", f"between {low:.4g} and {high:.4g} at the claimed epsilon"))
     if searched:
-        rows.append(("between", f"{found.pair[0]} and {found.pair[1]}"))
+        rows.append(("between", f"{result.pair[0]} and {result.pair[1]}"))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
     for name, text in rows:
         grid.add_row(name, Text(text))
-    return Group(Text.assemble((found.verdict, "bold red" if violates else "bold green"), said), grid)
+    return Group(Text.assemble((result.verdict, "bold red" if violates else "bold green"), said), grid)
 
 
 def _frequencies(tested: Tested) -> str:

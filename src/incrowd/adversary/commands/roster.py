@@ -1,4 +1,4 @@
-"""The attacks by name: a sentence about each, and how what a user asks for reaches its function.
+"""The list of attacks: names, one sentence each, and how a user's options reach the function.
 
 Knows neither the command line nor what is printed.
 """
@@ -31,7 +31,7 @@ LINKED = ("user", "item", "day", "stars")
 
 @dataclass(frozen=True)
 class Wish:
-    """What a user asks of an attack; None where she leaves it to the attack."""
+    """The options of `incrowd attack`; None where one was left out."""
 
     table: pa.Table | None = None
     people: int | None = None
@@ -41,9 +41,9 @@ class Wish:
     seed: int | None = None
 
     @property
-    def given(self) -> dict[str, Any]:
-        """What was asked for, by name."""
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
+    def chosen(self) -> dict[str, Any]:
+        """The options that were set, by name."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in told.items() if value is not None}
 
 
@@ -56,13 +56,13 @@ class Entry:
     """What it shows, in one sentence."""
     function: Callable[..., Report]
     takes: Mapping[str, str]
-    """What can be asked for, with the function's name for it."""
+    """The options that it takes, each with the function's parameter for it."""
     columns: tuple[str, ...] = ()
-    """What the function reads unless other columns are named; the bundled census has them."""
+    """The columns that the function reads by default; the bundled census has them."""
 
     def run(self, wish: Wish) -> Report:
-        """The attack as wished, or a complaint about what it cannot take."""
-        for name in wish.given:
+        """Run the attack with these options; refuse an option that it does not take."""
+        for name in wish.chosen:
             if name not in self.takes:
                 raise InvalidInput(
                     f"{self.name} has no use for --{_option(name)}: leave it out ({_uses(self)})."
@@ -70,7 +70,7 @@ class Entry:
         if wish.people is not None and wish.people < LEAST_PEOPLE:
             raise InvalidInput(f"--people must be at least {LEAST_PEOPLE}, not {wish.people}.")
         self._check_columns(wish)
-        return self.function(**{self.takes[name]: value for name, value in wish.given.items()})
+        return self.function(**{self.takes[name]: value for name, value in wish.chosen.items()})
 
     def _check_columns(self, wish: Wish) -> None:
         if wish.table is None or {"known", "secret"} - set(self.takes) or (wish.known and wish.secret):
@@ -92,32 +92,34 @@ def _uses(entry: Entry) -> str:
     return "it takes " + ", ".join(f"--{_option(name)}" for name in entry.takes)
 
 
-def _averaging(*, epsilon: float | None = None, **given: Any) -> Report:
-    """Averaging with a budget for four answers, as by default."""
-    return averaging(**given) if epsilon is None else averaging(epsilon=epsilon, budget=4 * epsilon, **given)
+def _averaging(*, epsilon: float | None = None, **options: Any) -> Report:
+    """Averaging with a budget for four answers, which is also the function's default."""
+    return (
+        averaging(**options) if epsilon is None else averaging(epsilon=epsilon, budget=4 * epsilon, **options)
+    )
 
 
-def _reconstruction(*, epsilon: float | None = None, **given: Any) -> Report:
-    return reconstruction(**given) if epsilon is None else reconstruction(epsilons=(epsilon,), **given)
+def _reconstruction(*, epsilon: float | None = None, **options: Any) -> Report:
+    return reconstruction(**options) if epsilon is None else reconstruction(epsilons=(epsilon,), **options)
 
 
-def _floating_point(*, epsilon: float | None = None, **given: Any) -> Report:
-    return floating_point(**given) if epsilon is None else floating_point(epsilons=(epsilon,), **given)
+def _floating_point(*, epsilon: float | None = None, **options: Any) -> Report:
+    return floating_point(**options) if epsilon is None else floating_point(epsilons=(epsilon,), **options)
 
 
 def _tracing(
     *, table: pa.Table | None = None, people: int | None = None, epsilon: float = 1.0, seed: int = 0
 ) -> Report:
-    """Tracing; a small table lends a quarter of its people unless told how many."""
-    given = adult() if table is None else table
-    most = given.num_rows - 2
-    members = max(LEAST_PEOPLE, min(50, given.num_rows // 4)) if people is None else people
+    """Tracing; without --people, a small table uses a quarter of its rows."""
+    source = adult() if table is None else table
+    most = source.num_rows - 2
+    members = max(LEAST_PEOPLE, min(50, source.num_rows // 4)) if people is None else people
     if members > most:
         raise InvalidInput(
-            f"--people must lie between {LEAST_PEOPLE} and {most}: the table has {given.num_rows} rows, and "
+            f"--people must lie between {LEAST_PEOPLE} and {most}: the table has {source.num_rows} rows, and "
             "two people must stay out of the data."
         )
-    return tracing(given, members=members, epsilons=(epsilon,), seed=seed)
+    return tracing(source, members=members, epsilons=(epsilon,), seed=seed)
 
 
 def _linkage(
@@ -125,12 +127,12 @@ def _linkage(
     table: pa.Table | None = None,
     people: int | None = None,
     known: tuple[str, ...] | None = None,
-    **given: Any,
+    **options: Any,
 ) -> Report:
     if table is None:
         if known is not None:
             raise InvalidInput("linkage makes up its table, so --known says nothing: give a --file too.")
-        return linkage(None if people is None else generated_ratings(users=people), **given)
+        return linkage(None if people is None else generated_ratings(users=people), **options)
     if people is not None:
         raise InvalidInput("linkage looks among all people of a file: leave out --people, or the --file.")
     columns = LINKED if known is None else known
@@ -139,7 +141,7 @@ def _linkage(
             "Name the file's columns of users, items, days and stars, in this order, as in --known "
             f"user,item,day,stars; the file has {', '.join(table.column_names)}."
         )
-    return linkage(ratings_of(table, *columns), **given)
+    return linkage(ratings_of(table, *columns), **options)
 
 
 SAME = {name: name for name in ("table", "people", "known", "secret", "epsilon", "seed")}
@@ -216,7 +218,7 @@ def find(name: str) -> Entry:
     'Who was in the data, from the means of many attributes.'
     """
     wanted = name.strip().casefold().replace("_", "-").replace(" ", "-")
-    for each in ATTACKS:
-        if each.name == wanted:
-            return each
+    for entry in ATTACKS:
+        if entry.name == wanted:
+            return entry
     raise InvalidInput(f"There is no attack {name!r}: choose from {', '.join(e.name for e in ATTACKS)}, all.")
