@@ -18,9 +18,16 @@ from __future__ import annotations
 
 
 class IncrowdError(Exception):
-    """Anything that Incrowd raises on purpose."""
+    """Anything that Incrowd raises on purpose.
+
+    `arguments` are the parameters that the message names as `name=`; the command line writes them as --name.
+    """
 
     exit_status = 2
+
+    def __init__(self, message: str = "", *, arguments: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.arguments = arguments
 
 
 class InvalidInput(IncrowdError, ValueError):  # noqa: N818 (reads as a sentence where it is raised)

@@ -11,6 +11,7 @@ import pytest
 
 import incrowd
 from incrowd.cli import asking, entry
+from incrowd.errors import InvalidInput
 from tests.cli.conftest import Run
 
 COUNT = "SELECT COUNT(*) AS people FROM adult"
@@ -133,6 +134,16 @@ def test_options_are_called_options(census: Path, run: Run, monkeypatch: pytest.
     assert run("ask", COUNT).err == "Say who asks, with --analyst: choose from ana, ben.\n"
     found = run("ask", "SELECT AVG(age) AS age FROM adult", "--within", "1", "--analyst", "ana")
     assert found.status == 2 and found.err.startswith("--within needs") and "--epsilon instead" in found.err
+
+
+def test_words_of_the_user_are_not_rewritten_as_options(
+    census: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(sql: str) -> str:
+        raise InvalidInput("The file epsilon=: is no table.")
+
+    monkeypatch.setattr(asking, "read_question", refused)
+    assert run("ask", COUNT).err == "The file epsilon=: is no table.\n"
 
 
 def shell(*arguments: str, folder: Path, text: str | None = None) -> subprocess.CompletedProcess[str]:

@@ -156,7 +156,7 @@ class Catalog(Declaration):
         if name is None:
             if len(people) == 1:
                 return people[0]
-            raise NotPermitted(f"Say who asks, with analyst=: {nearest('', people)}.")
+            raise NotPermitted(f"Say who asks, with analyst=: {nearest('', people)}.", arguments=("analyst",))
         if name not in people:
             raise NotPermitted(
                 f"There is no analyst {name!r} in the catalog; the owner adds one under analysts."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise KeyboardInterrupt
         return result if isinstance(result, int) else 0
     except IncrowdError as error:
-        return _fail(error, _as_options(str(error)), error.exit_status, words)
+        return _fail(error, _as_options(error), error.exit_status, words)
     except typer.Abort as error:
         return _fail(error, "The input ended before all was answered; nothing was written.", WRONG, words)
     except KeyboardInterrupt as error:
@@ -114,17 +113,16 @@ def _as_a_program() -> None:
             stream.reconfigure(errors="replace")  # a terminal without ± or █ must not end the program
 
 
-def _as_options(sentence: str) -> str:
-    """A library's error sentence with its arguments (`name=`) written as options (`--name`).
+def _as_options(error: IncrowdError) -> str:
+    """The error's sentence, with the arguments that it names (`name=`) written as options (`--name`).
 
-    >>> _as_options("Say who asks, with analyst=: choose from ana, ben.")
-    'Say who asks, with --analyst: choose from ana, ben.'
+    >>> _as_options(IncrowdError("Say who asks, with analyst=: ana or ben.", arguments=("analyst",)))
+    'Say who asks, with --analyst: ana or ben.'
     """
-    return re.sub(
-        r"(?<![\w-])(analyst|epsilon|delta|within|confidence|contribution|groups)=(?!\S*\d)",
-        r"--\1",
-        sentence,
-    )
+    sentence = str(error)
+    for name in error.arguments:
+        sentence = sentence.replace(f"{name}=", f"--{name}")
+    return sentence
 
 
 def _usage_sentence(said: str, error: Exception) -> str:

@@ -29,7 +29,8 @@ def price_of(question: Prepared, catalog: Catalog) -> Price:
         if not widths or any(width is None for width in widths.values()):
             raise QueryError(
                 "within= needs counts or sums whose contribution per unit is declared: say epsilon= "
-                "instead, or contribution= for the number of rows that one unit counts for."
+                "instead, or contribution= for the number of rows that one unit counts for.",
+                arguments=("within", "epsilon", "contribution"),
             )
         return max(width for width in widths.values() if width is not None)
 
