@@ -7,7 +7,7 @@ returns an `Audit`. The adversary imports anything; nothing imports it, not even
 
 from typing import TYPE_CHECKING
 
-# Not lazily: the function has the name of its package, which would take its place.
+# Imported eagerly: the package of the same name would shadow a lazy one.
 from incrowd.adversary.audit import audit
 from incrowd.lazy import lazy_names
 

@@ -234,7 +234,7 @@ def balance_table(balances: Sequence[Balance]) -> Table:
 
 
 def round_down(value: float, digits: int = 2) -> float:
-    """A positive number with few digits, never above itself.
+    """A positive number with few digits, rounded down.
 
     >>> round_down(0.61104), round_down(0.0)
     (0.61, 0.0)
@@ -247,7 +247,7 @@ def round_down(value: float, digits: int = 2) -> float:
 
 
 def round_up(value: float, digits: int = 6) -> str:
-    """A positive number with few digits, never below itself: so is every bound printed.
+    """A positive number with few digits, rounded up, as every upper bound is printed.
 
     >>> round_up(1.0000001), round_up(2.0), round_up(0.1), round_up(2.718281, 3)
     ('1.00001', '2', '0.1', '2.72')

@@ -47,7 +47,7 @@ def best_candidates(
     [1, 0]
     """
     scores = residuals @ expected.T
-    # Sums of the same numbers in another order are equal here.
+    # A tolerance, because float sums in another order differ slightly.
     best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
     return np.asarray(np.where(best, rng.random(scores.shape), -1.0).argmax(axis=1))
 

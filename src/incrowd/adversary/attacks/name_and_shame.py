@@ -29,7 +29,7 @@ from incrowd.privacy import Guarantee, approximate, tabulated
 
 DELTAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)
 SET_ASIDE = 4
-"""A budget's delta over what it sets aside for thresholds, which is what showing a key costs."""
+"""Ratio of a budget's delta to the part set aside for thresholds, which pays for showing keys."""
 
 
 @dataclass(frozen=True)

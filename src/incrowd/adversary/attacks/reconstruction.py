@@ -69,7 +69,7 @@ def reconstruct(
 
 def _squares(design: NDArray[np.float32], answers: NDArray[np.float64], error: float) -> NDArray[np.float64]:
     gram = (design.T @ design).astype(np.float64)
-    # With fewer subsets than people the system is singular; a hair picks its solution nearest to 1/2.
+    # With fewer subsets than people the system is singular; a tiny ridge picks the solution nearest to 1/2.
     gram[np.diag_indices_from(gram)] += max(4 * error**2, 1e-3)
     centred = answers - design.sum(axis=1, dtype=np.float64) / 2
     return np.asarray(0.5 + np.linalg.solve(gram, centred @ design), dtype=np.float64)

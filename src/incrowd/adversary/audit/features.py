@@ -27,11 +27,11 @@ from incrowd.adversary.audit.outputs import Outputs
 Floats = NDArray[np.float64]
 Kind = Literal["value", "lowest bit", "difference", "sum", "word", "whole"]
 MOST_CELLS = 256
-"""Values that are bins by themselves; more are put into bins by quantile."""
+"""Up to so many distinct values, each is a bin of its own; beyond, bins are quantiles."""
 BINS = 64
 MOST_FEATURES = 150
 MOST_PAIRED = 6
-"""Places of which all differences and sums are looked at; among more, only neighbouring places."""
+"""Up to so many places, all pairs give differences and sums; beyond, only neighbouring places."""
 MASS = 2.0
 """Runs added to each bin on either side, so that a rarely seen bin weighs little."""
 

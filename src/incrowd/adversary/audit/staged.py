@@ -23,7 +23,7 @@ def several(relation: Any) -> Case:
         pairs = [pair for pair in REPLACED if pair[0][:-1] == pair[1][:-1]]
 
     def release(data: list[int]) -> Any:
-        # The same random bits after the values, record by record: they are drawn without looking.
+        # Seeded, so that each record has the same tie-breaking bits in both runs; no value decides them.
         return three.release(data, SeededSource(1))
 
     claim = three.privacy.epsilon()
@@ -61,12 +61,12 @@ def rank(name: str, mechanism: SmoothSensitivity, delta: float, high: float, val
 def blocks(aggregate: Any) -> Case:
     """The aggregation of a function's answers on two blocks, which run in this process.
 
-    One record is replaced; its block answers with it, the other block with 2, wherever it is.
+    A block answers with its last record; an empty block answers with 2.
     """
     sampled = SubsampleAndAggregate(_last, 1.0, blocks=2, low=0, high=20, aggregate=aggregate)
 
     def release(data: list[int]) -> Any:
-        # The same blocks whenever the number of records is the same: they are drawn without looking.
+        # Seeded, so that the blocks depend on the number of records only, as the drawing of blocks does.
         parts = sampled.partition(data, SeededSource(len(data)))
         return sampled.combine([_last([data[place] for place in part.tolist()]) for part in parts])
 
@@ -90,7 +90,7 @@ def _last(block: Any) -> float:
 
 
 def processes() -> Case:
-    """The same in processes of their own, as users run it; a run takes a tenth of a second."""
+    """The same with blocks in separate processes, as users run it; one run takes a tenth of a second."""
     sampled = SubsampleAndAggregate(_last, 1.0, blocks=2, low=0, high=20)
     pairs = [([0], [20]), ([0, 1], [20, 1]), ([2, 2, 2], [2, 2, 0]), ([19, 0], [19, 20])]
 

@@ -47,7 +47,7 @@ class Crowd:
         return "(" + " AND ".join(_equals(name, row[name]) for name in self.known) + ")"
 
     def paddings(self, generator: np.random.Generator) -> Iterator[str]:
-        """Endless SQL of sets of people that anybody might ask about: half of the values of some column."""
+        """Endless SQL conditions that anybody might ask about: a range or half of the values of a column."""
         domains = {name: self.table[name].unique().drop_null().to_pylist() for name in self.known}
         names = [name for name, values in domains.items() if len(values) > 1]
         if not names:
