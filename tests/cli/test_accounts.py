@@ -11,15 +11,20 @@ COUNT = "SELECT COUNT(*) AS n FROM adult"
 
 
 def test_a_fresh_budget_is_full_and_looking_makes_no_ledger(census: Path, run: Run) -> None:
-    found = run("budget", "--json").json
-    assert {each["left_share"] for each in found["budgets"]} == {1.0}
+    result = run("budget", "--json").json
+    assert {balance["left_share"] for balance in result["budgets"]} == {1.0}
     assert not (census / "curator.ledger").exists()
 
 
 def test_without_an_analyst_every_cap_is_shown_once(census: Path, run: Run, monkeypatch: object) -> None:
     monkeypatch.delenv("INCROWD_ANALYST")  # type: ignore[attr-defined]
-    found = run("budget", "--json").json
-    assert [each["cap"] for each in found["budgets"]] == ["dataset", "analyst:ana", "day:ana", "analyst:ben"]
+    result = run("budget", "--json").json
+    assert [balance["cap"] for balance in result["budgets"]] == [
+        "dataset",
+        "analyst:ana",
+        "day:ana",
+        "analyst:ben",
+    ]
     table = run("budget").out
     assert "Today's budget of analyst ana" in table and table.count("The dataset's budget") == 1
     assert all(len(line) <= 80 for line in table.splitlines())
@@ -27,14 +32,14 @@ def test_without_an_analyst_every_cap_is_shown_once(census: Path, run: Run, monk
 
 def test_the_largest_next_question_really_fits(census: Path, run: Run) -> None:
     assert run("ask", COUNT, "--epsilon", "0.25").status == 0
-    most = min(each["largest_epsilon"] for each in run("budget", "--json").json["budgets"])
+    most = min(balance["largest_epsilon"] for balance in run("budget", "--json").json["budgets"])
     assert run("ask", COUNT, "--epsilon", repr(most)).status == 0
     assert run("ask", COUNT, "--epsilon", "0.2").status == 1
 
 
 def test_the_ledger_shows_who_paid_what(census: Path, run: Run) -> None:
     run("ask", COUNT, "--epsilon", "0.1")
-    kinds = [each["kind"] for each in run("ledger", "show", "--json").json["entries"]]
+    kinds = [entry["kind"] for entry in run("ledger", "show", "--json").json["entries"]]
     assert kinds == ["open", "budget", "reserve", "answer"]
     table = run("ledger", "show", "--last", "2").out
     assert "epsilon 0.1" in table and "ana" in table and "2 earlier entries" in table
@@ -44,8 +49,8 @@ def test_a_whole_ledger_verifies_also_without_its_catalog(census: Path, run: Run
     run("ask", COUNT, "--epsilon", "0.1")
     head = run("ledger", "head").out.strip()
     assert run("ledger", "verify", "--head", head).status == 0
-    found = run("ledger", "verify", "--ledger", "curator.ledger", "--json").json
-    assert found == {"ok": True, "entries": 4, "reservations": 1, "unanswered": 0, "head": head}
+    result = run("ledger", "verify", "--ledger", "curator.ledger", "--json").json
+    assert result == {"ok": True, "entries": 4, "reservations": 1, "unanswered": 0, "head": head}
     assert run("ledger", "head", "--ledger", "curator.ledger", "--json").json["head"] == head
 
 
@@ -57,8 +62,8 @@ def test_an_altered_ledger_does_not_verify(census: Path, run: Run) -> None:
             database.execute(f"DROP TRIGGER {name}")
         database.execute("UPDATE incrowd_entries SET analyst = 'ben' WHERE seq = 3")
     database.close()
-    found = run("ledger", "verify")
-    assert found.status == 2 and "entry 3 was altered" in found.err
+    result = run("ledger", "verify")
+    assert result.status == 2 and "entry 3 was altered" in result.err
     assert run("ledger", "verify", "--json").json["error"]["kind"] == "LedgerError"
 
 

@@ -15,9 +15,9 @@ BY_SEX = "SELECT sex, COUNT(*) AS people, AVG(age) AS age FROM adult GROUP BY se
 
 
 def test_a_table_shows_numbers_with_intervals_and_the_cost(census: Path, run: Run) -> None:
-    found = run("ask", BY_SEX, "--epsilon", "0.2")
-    assert found.status == 0
-    lines = found.out.splitlines()
+    result = run("ask", BY_SEX, "--epsilon", "0.2")
+    assert result.status == 0
+    lines = result.out.splitlines()
     assert lines[0].split() == ["sex", "people", "95%", "between", "age", "95%", "between"]
     assert [line.split()[0] for line in lines[2:4]] == ["Female", "Male"]
     assert lines[-1].startswith("paid epsilon 0.2") and "left of today's budget of analyst ana" in lines[-1]
@@ -25,20 +25,20 @@ def test_a_table_shows_numbers_with_intervals_and_the_cost(census: Path, run: Ru
 
 
 def test_json_has_all_that_the_answer_tells(census: Path, run: Run) -> None:
-    found = run("ask", BY_SEX, "--epsilon", "0.2", "--json").json
-    assert found["columns"] == ["sex", "people", "people_low", "people_high", "age", "age_low", "age_high"]
-    for row in found["rows"]:
+    result = run("ask", BY_SEX, "--epsilon", "0.2", "--json").json
+    assert result["columns"] == ["sex", "people", "people_low", "people_high", "age", "age_low", "age_high"]
+    for row in result["rows"]:
         assert row["people_low"] <= row["people"] <= row["people_high"]
         assert 17 <= row["age_low"] <= row["age"] <= row["age_high"] <= 90
-    assert (found["epsilon"], found["recalled"], found["confidence"]) == (0.2, False, 0.95)
-    assert {each["cap"] for each in found["remaining"]} == {"dataset", "analyst:ana", "day:ana"}
+    assert (result["epsilon"], result["recalled"], result["confidence"]) == (0.2, False, 0.95)
+    assert {balance["cap"] for balance in result["remaining"]} == {"dataset", "analyst:ana", "day:ana"}
 
 
 def test_csv_is_csv_and_nothing_else(census: Path, run: Run) -> None:
-    found = run("ask", BY_SEX, "--epsilon", "0.2", "--csv", "--no-intervals")
-    rows = list(csv.reader(io.StringIO(found.out)))
+    result = run("ask", BY_SEX, "--epsilon", "0.2", "--csv", "--no-intervals")
+    rows = list(csv.reader(io.StringIO(result.out)))
     assert rows[0] == ["sex", "people", "age"] and [row[0] for row in rows[1:]] == ["Female", "Male"]
-    assert found.err == ""
+    assert result.err == ""
 
 
 def test_the_same_question_again_is_free_and_the_same(census: Path, run: Run) -> None:
@@ -51,13 +51,13 @@ def test_the_same_question_again_is_free_and_the_same(census: Path, run: Run) ->
 
 
 def test_an_accuracy_finds_its_price(census: Path, run: Run) -> None:
-    found = run(
+    result = run(
         "ask", "SELECT COUNT(*) AS n FROM adult", "--within", "30", "--confidence", "0.9", "--json"
     ).json
-    (row,) = found["rows"]
-    assert found["confidence"] == 0.9
+    (row,) = result["rows"]
+    assert result["confidence"] == 0.9
     assert row["n_high"] - row["n_low"] <= 62
-    assert 0.05 < found["epsilon"] < 0.1
+    assert 0.05 < result["epsilon"] < 0.1
 
 
 def test_a_question_may_come_from_standard_input(
@@ -68,19 +68,19 @@ def test_a_question_may_come_from_standard_input(
 
 
 def test_a_price_reads_and_spends_nothing(census: Path, run: Run) -> None:
-    found = run("price", BY_SEX, "--epsilon", "0.2")
-    assert found.status == 0 and "nothing was read or spent" in found.out
-    assert "COUNT(*)" in found.out or "people" in found.out
+    result = run("price", BY_SEX, "--epsilon", "0.2")
+    assert result.status == 0 and "nothing was read or spent" in result.out
+    assert "COUNT(*)" in result.out or "people" in result.out
     # Opening a curator begins its ledger; no question was paid in it.
     entries = run("ledger", "show", "--json").json["entries"]
-    assert [each["kind"] for each in entries] == ["open"]
+    assert [entry["kind"] for entry in entries] == ["open"]
 
 
 def test_a_price_says_what_would_be_left(census: Path, run: Run) -> None:
-    found = run("price", BY_SEX, "--epsilon", "0.2", "--json").json
-    assert found["fits"] and found["epsilon"] == 0.2
-    assert sum(line["epsilon"] for line in found["lines"]) == pytest.approx(0.2)
-    for before, after in zip(found["remaining"], found["remaining_after"], strict=True):
+    result = run("price", BY_SEX, "--epsilon", "0.2", "--json").json
+    assert result["fits"] and result["epsilon"] == 0.2
+    assert sum(line["epsilon"] for line in result["lines"]) == pytest.approx(0.2)
+    for before, after in zip(result["remaining"], result["remaining_after"], strict=True):
         assert after["left_share"] < before["left_share"]
 
 
@@ -91,11 +91,11 @@ def test_what_a_price_promises_to_leave_is_what_asking_leaves(census: Path, run:
 
 
 def test_a_price_that_does_not_fit_says_so_and_is_no_error(census: Path, run: Run) -> None:
-    found = run("price", BY_SEX, "--epsilon", "1.5", "--json")
-    assert found.status == 0 and found.json["fits"] is False and found.json["remaining_after"] is None
+    result = run("price", BY_SEX, "--epsilon", "1.5", "--json")
+    assert result.status == 0 and result.json["fits"] is False and result.json["remaining_after"] is None
     assert "does not fit" in run("price", BY_SEX, "--epsilon", "1.5").out
 
 
 def test_a_cap_per_query_is_a_refusal(census: Path, run: Run) -> None:
-    found = run("ask", BY_SEX, "--epsilon", "0.7", "--analyst", "ben")
-    assert found.status == 1 and "at most epsilon 0.5 on one query" in found.err
+    result = run("ask", BY_SEX, "--epsilon", "0.7", "--analyst", "ben")
+    assert result.status == 1 and "at most epsilon 0.5 on one query" in result.err

@@ -33,8 +33,8 @@ def test_an_offered_command_is_listed_helped_with_and_run(run: Run) -> None:
 
 
 def test_a_mistake_in_an_offered_command_is_one_sentence_too(run: Run) -> None:
-    found = run("hello", "--nme", "ana")
-    assert found.status == 2 and "(see incrowd hello --help)." in found.err
+    result = run("hello", "--nme", "ana")
+    assert result.status == 2 and "(see incrowd hello --help)." in result.err
 
 
 def test_our_own_commands_cannot_be_replaced(run: Run) -> None:
@@ -43,13 +43,13 @@ def test_our_own_commands_cannot_be_replaced(run: Run) -> None:
 
 
 def test_a_broken_package_spoils_only_its_own_command(run: Run) -> None:
-    found = run("--help")
-    assert found.status == 0 and "broken" not in found.out
-    found = run("broken")
-    assert found.status == 2 and found.out == ""
-    assert found.err.startswith("The command broken cannot be loaded from no_such_package.at_all (ModuleNot")
+    result = run("--help")
+    assert result.status == 0 and "broken" not in result.out
+    result = run("broken")
+    assert result.status == 2 and result.out == ""
+    assert result.err.startswith("The command broken cannot be loaded from no_such_package.at_all (ModuleNot")
 
 
 def test_what_nobody_offers_is_no_command(run: Run) -> None:
-    found = run("nothing")
-    assert found.status == 2 and "No such command 'nothing'" in found.err
+    result = run("nothing")
+    assert result.status == 2 and "No such command 'nothing'" in result.err

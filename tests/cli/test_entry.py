@@ -56,16 +56,16 @@ MISTAKES = [
 @pytest.mark.parametrize(
     ("arguments", "status", "said"),
     MISTAKES,
-    ids=lambda each: " ".join(each) if isinstance(each, list) else None,
+    ids=lambda part: " ".join(part) if isinstance(part, list) else None,
 )
 def test_a_mistake_gets_one_sentence_and_its_status(
     census: Path, run: Run, arguments: list[str], status: int, said: str
 ) -> None:
-    found = run(*arguments)
-    assert (found.status, found.out) == (status, "")
-    assert said in found.err
-    assert found.err.count("\n") == 1 and found.err.rstrip().endswith((".", "?"))
-    assert "Traceback" not in found.err
+    result = run(*arguments)
+    assert (result.status, result.out) == (status, "")
+    assert said in result.err
+    assert result.err.count("\n") == 1 and result.err.rstrip().endswith((".", "?"))
+    assert "Traceback" not in result.err
 
 
 def test_a_mistake_spends_nothing(census: Path, run: Run) -> None:
@@ -77,23 +77,23 @@ def test_a_mistake_spends_nothing(census: Path, run: Run) -> None:
 
 
 def test_with_json_an_error_is_json_too(census: Path, run: Run) -> None:
-    found = run("ask", COUNT, "--epsilon", "1.5", "--json")
-    assert found.status == 1
-    assert found.json["error"]["kind"] == "BudgetExceeded"
-    assert found.json["error"]["asked"] and found.json["error"]["left"]
-    assert found.json["error"]["message"] in found.err
+    result = run("ask", COUNT, "--epsilon", "1.5", "--json")
+    assert result.status == 1
+    assert result.json["error"]["kind"] == "BudgetExceeded"
+    assert result.json["error"]["asked"] and result.json["error"]["left"]
+    assert result.json["error"]["message"] in result.err
 
 
 def test_two_formats_at_once_are_refused(census: Path, run: Run) -> None:
-    found = run("ask", COUNT, "--csv", "--json")
-    assert found.status == 2 and "either --csv or --json" in found.err
+    result = run("ask", COUNT, "--csv", "--json")
+    assert result.status == 2 and "either --csv or --json" in result.err
 
 
 def test_without_a_command_the_help_is_shown(run: Run) -> None:
-    found = run()
-    assert found.status == 0
+    result = run()
+    assert result.status == 0
     for name in ("demo", "init", "ask", "price", "budget", "ledger", "explain"):
-        assert f"  {name} " in found.out
+        assert f"  {name} " in result.out
 
 
 def test_the_version_is_the_package_s(run: Run) -> None:
@@ -107,9 +107,9 @@ def test_an_unforeseen_error_tells_its_kind_and_no_value(
         raise KeyError("a value of somebody's row")
 
     monkeypatch.setattr(asking, "read_question", broken)
-    found = run("ask", COUNT)
-    assert found.status == 2
-    assert "KeyError" in found.err and "somebody" not in found.err
+    result = run("ask", COUNT)
+    assert result.status == 2
+    assert "KeyError" in result.err and "somebody" not in result.err
     monkeypatch.setenv(entry.TRACEBACK, "1")
     with pytest.raises(KeyError):
         entry.main(["ask", COUNT])
@@ -122,18 +122,20 @@ def test_an_interruption_says_that_the_price_stays_paid(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(asking, "read_question", interrupted)
-    found = run("ask", COUNT)
+    result = run("ask", COUNT)
     assert (
-        found.status == 130
-        and found.err.splitlines()[-1] == "Interrupted; a price that was reserved stays paid."
+        result.status == 130
+        and result.err.splitlines()[-1] == "Interrupted; a price that was reserved stays paid."
     )
 
 
 def test_options_are_called_options(census: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("INCROWD_ANALYST")
     assert run("ask", COUNT).err == "Say who asks, with --analyst: choose from ana, ben.\n"
-    found = run("ask", "SELECT AVG(age) AS age FROM adult", "--within", "1", "--analyst", "ana")
-    assert found.status == 2 and found.err.startswith("--within needs") and "--epsilon instead" in found.err
+    result = run("ask", "SELECT AVG(age) AS age FROM adult", "--within", "1", "--analyst", "ana")
+    assert (
+        result.status == 2 and result.err.startswith("--within needs") and "--epsilon instead" in result.err
+    )
 
 
 def test_words_of_the_user_are_not_rewritten_as_options(
@@ -181,5 +183,5 @@ def test_a_terminal_without_the_letters_and_a_reader_who_leaves_are_no_errors(
 def test_the_installed_command_is_this_one() -> None:
     from importlib.metadata import entry_points
 
-    (found,) = [each for each in entry_points(group="console_scripts") if each.name == "incrowd"]
-    assert found.load() is entry.main
+    (point,) = [point for point in entry_points(group="console_scripts") if point.name == "incrowd"]
+    assert point.load() is entry.main

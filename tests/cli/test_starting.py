@@ -54,16 +54,16 @@ def test_what_init_writes_can_be_asked_at_once(folder: Path, run: Run, file: str
 
 
 def test_several_files_and_a_database_become_one_catalog(folder: Path, run: Run) -> None:
-    given = [
+    options = [
         *("--unit", "user_id", "--unit", "visits=user_id/day", "--budget", "1", "--yes"),
         *("--bounds", "visits.seen=2020-01-01 00:00:00..2025-12-31 23:59:59"),
         *("--bounds", "day=2020-01-01:2025-12-31"),
     ]
-    found = run("init", "shop.duckdb", "people.csv", *given)
-    assert found.status == 2 and "Two tables are called people" in found.err
+    result = run("init", "shop.duckdb", "people.csv", *options)
+    assert result.status == 2 and "Two tables are called people" in result.err
     (folder / "people.csv").rename("clients.csv")
-    found = run("init", "shop.duckdb", "clients.csv", *given)
-    assert found.status == 0, found.err
+    result = run("init", "shop.duckdb", "clients.csv", *options)
+    assert result.status == 0, result.err
     with Curator.open("curator.yaml") as curator:
         for table in ("people", "visits", "clients"):
             curator.price(f"SELECT COUNT(*) FROM {table}", epsilon=0.1)
@@ -84,8 +84,8 @@ def test_nothing_from_the_rows_is_in_the_file(folder: Path, run: Run) -> None:
 
 
 def test_what_is_left_open_is_marked_and_named(folder: Path, run: Run) -> None:
-    found = run("init", "people.csv", "--yes")
-    assert found.status == 0 and "replace FILL for the unit of people and the budget" in found.out
+    result = run("init", "people.csv", "--yes")
+    assert result.status == 0 and "replace FILL for the unit of people and the budget" in result.out
     asked = run("ask", "SELECT COUNT(*) FROM people")
     assert asked.status == 2 and "still says FILL" in asked.err
 
@@ -95,9 +95,9 @@ def test_the_owner_is_asked_for_what_options_do_not_say(
 ) -> None:
     said = ["nobody", "user_id", "120:0", "0:120", "north,south", "lots", "1.5,1e-6"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(said) + "\n"))
-    found = run("init", "people.csv")
-    assert found.status == 0, found.err
-    assert "without looking at the data" in found.err and "'nobody' is not row" in found.err
+    result = run("init", "people.csv")
+    assert result.status == 0, result.err
+    assert "without looking at the data" in result.err and "'nobody' is not row" in result.err
     catalog = load("curator.yaml")
     table = catalog.tables["people"]
     assert (str(table.unit), table.columns["age"].bounds) == ("user_id", (0, 120))
@@ -109,8 +109,8 @@ def test_when_the_input_ends_nothing_is_written(
     folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("user_id\n"))
-    found = run("init", "people.csv")
-    assert found.status == 2 and found.err.rstrip().endswith("nothing was written.")
+    result = run("init", "people.csv")
+    assert result.status == 2 and result.err.rstrip().endswith("nothing was written.")
     assert not (folder / "curator.yaml").exists()
 
 
@@ -123,9 +123,9 @@ def test_a_file_that_is_there_is_kept_unless_forced(folder: Path, run: Run) -> N
 
 
 def test_json_tells_what_is_open(folder: Path, run: Run) -> None:
-    found = run("init", "people.csv", "--json").json
-    assert found["missing"] == ["the unit of people", "the budget"] and found["types_guessed_from_rows"]
-    assert found["tables"]["people"]["age"] == "BIGINT"
+    result = run("init", "people.csv", "--json").json
+    assert result["missing"] == ["the unit of people", "the budget"] and result["types_guessed_from_rows"]
+    assert result["tables"]["people"]["age"] == "BIGINT"
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_a_wrong_word_is_told_and_nothing_is_written(
 ) -> None:
     for name in ("notes.md", "broken.parquet", "broken.duckdb"):
         (folder / name).write_text("secret words of a row")
-    found = run("init", *arguments, "--yes")
-    assert found.status == 2 and said in found.err
-    assert found.err.count("\n") == 1 and "secret" not in found.err
+    result = run("init", *arguments, "--yes")
+    assert result.status == 2 and said in result.err
+    assert result.err.count("\n") == 1 and "secret" not in result.err
     assert not (folder / "curator.yaml").exists()
 
 
@@ -170,8 +170,8 @@ def test_the_tables_of_a_database_make_a_file_that_loads(
             "INSERT INTO people SELECT gen_random_uuid(), 20 + i % 50, 'north' "
             "FROM generate_series(1, 300) AS r(i)"
         )
-    made = run("init", postgres_database, *GIVEN)
-    assert made.status == 0, made.err
+    result = run("init", postgres_database, *GIVEN)
+    assert result.status == 0, result.err
     with Curator.open("curator.yaml") as curator:
         assert curator.catalog.tables["people"].columns["user_id"].type == "text"
         assert (
@@ -188,5 +188,5 @@ def test_a_database_that_cannot_be_listed_is_said(run: Run, postgres_database: s
 def test_ids_that_begin_with_zeros_are_proposed_as_text(tmp_path: Path) -> None:
     """Declared as integers they would be nobody's: 007 may be another person than 7."""
     (tmp_path / "a.csv").write_text("id,zip,n\n007,01234,5\n008,99999,0\n")
-    (found,) = read_tables([str(tmp_path / "a.csv")], tmp_path)
-    assert found.columns == {"id": "VARCHAR", "zip": "VARCHAR", "n": "BIGINT"}
+    (table,) = read_tables([str(tmp_path / "a.csv")], tmp_path)
+    assert table.columns == {"id": "VARCHAR", "zip": "VARCHAR", "n": "BIGINT"}

@@ -17,10 +17,10 @@ def test_the_tour_fits_a_terminal_and_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    found = run("demo")
-    assert (found.status, found.err) == (0, "")
-    assert max(len(line) for line in found.out.splitlines()) <= width
-    assert [line[:2] for line in found.out.splitlines() if line[:1].isdigit() and line[1:2] == "."][:9] == [
+    result = run("demo")
+    assert (result.status, result.err) == (0, "")
+    assert max(len(line) for line in result.out.splitlines()) <= width
+    assert [line[:2] for line in result.out.splitlines() if line[:1].isdigit() and line[1:2] == "."][:9] == [
         f"{n}." for n in range(1, 10)
     ]
     assert list(tmp_path.iterdir()) == []
