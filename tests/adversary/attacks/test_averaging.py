@@ -36,11 +36,11 @@ def test_repeats_without_a_budget_tell_everything_and_the_curator_stays_under_it
     """65 votes at epsilon 1 err with probability below 1e-4 each, 25 of some 260 errors below 1e-40; `holds`
     accuses by chance below 1e-6 for each of 9 attempts, 6 of which look at the same few answers."""
     report = averaging(epsilon=1.0, budget=2.0, people=300, repeats=(1, 5, 65), seed=1)
-    found = {(each.against, each.x): each for each in report.attempts}
-    assert found["fresh noise, no budget", 65].success.value > 0.9
+    attempts = {(attempt.against, attempt.x): attempt for attempt in report.attempts}
+    assert attempts["fresh noise, no budget", 65].success.value > 0.9
     for name in ("the curator, the same question", "the curator, rephrased until the budget ends"):
-        assert found[name, 5].success == found[name, 65].success
-        assert found[name, 65].allowed == found[name, 5].allowed
+        assert attempts[name, 5].success == attempts[name, 65].success
+        assert attempts[name, 65].allowed == attempts[name, 5].allowed
     assert report.details["recalled"] == 64
     assert report.details["answered before the budget ended"] == 2
     assert report.holds

@@ -50,7 +50,7 @@ def test_overlap_auditing_refuses_what_is_close_to_an_answered_set_or_its_comple
 def test_the_curator_grants_each_call_its_epsilon_once() -> None:
     with Curated(TABLE, 1.0, calls=2) as engine:
         first = engine.counts(up_to(3, 5))
-        assert len(first) == 2 and all(isinstance(each, int) for each in first)
+        assert len(first) == 2 and all(isinstance(count, int) for count in first)
         engine.counts(["secret = 1"])
         with pytest.raises(BudgetExceeded):
             engine.curator.ask("SELECT COUNT(*) FROM people", epsilon=0.1, analyst="analyst 0")

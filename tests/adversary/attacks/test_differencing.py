@@ -49,7 +49,7 @@ def test_every_ploy_adds_up_to_the_targets_secret_whatever_the_table(
         three_sets(target, secret, "a = 0", "b = 0"),
     ]
     for ploy in ploys:
-        counts = ", ".join(f"COUNT(*) FILTER (WHERE {each})" for each in ploy.sets)
+        counts = ", ".join(f"COUNT(*) FILTER (WHERE {where})" for where in ploy.sets)
         (answers,) = duckdb.execute(f"SELECT {counts} FROM people").fetchall()
         assert ploy.reveal(answers) == bit
     assert people.num_rows == len(rows) + 1
@@ -75,13 +75,13 @@ def test_a_tipped_count_proves_the_secret_and_the_edge_always_tips(
 def test_the_classic_defences_fall_and_the_curator_stays_under_its_bound() -> None:
     """`holds` accuses by chance below 1e-6 for each of 3 attempts; the seed fixes the rest."""
     report = differencing(epsilon=1.0, people=400, targets=6, seed=5)
-    found = {each.against: each for each in report.attempts}
-    for name, attempt in found.items():
+    attempts = {attempt.against: attempt for attempt in report.attempts}
+    for name, attempt in attempts.items():
         if "curator" in name:
             assert attempt.allowed is not None and attempt.allowed == pytest.approx(1 / (1 + np.exp(-1)))
         elif "directly" not in name and "rounded to 5: two" not in name:
             assert attempt.success.value == 1.0, name
-    assert len(found) == 11 and report.holds
+    assert len(attempts) == 11 and report.holds
 
 
 def test_an_epsilon_that_is_none_is_refused() -> None:

@@ -69,11 +69,11 @@ def test_textbook_noise_breaks_its_claim_and_ours_keeps_it() -> None:
     """Textbook noise is told apart 4 times in 5, and 3 in 5 of some 290 are missed by chance below 1e-12; the
     seed fixes that anyway. `holds` accuses by chance below 1e-6 for each of 3 attempts."""
     report = floating_point(epsilons=(0.01,), people=300, seed=1)
-    found = {each.against: each for each in report.attempts}
+    attempts = {attempt.against: attempt for attempt in report.attempts}
     for name in ("textbook noise in float64", "numpy.random's laplace"):
-        assert found[name].claimed and found[name].holds is False
+        assert attempts[name].claimed and attempts[name].holds is False
     for name in ("incrowd's Laplace on integers", "incrowd's Laplace on a fine grid", "the curator"):
-        assert not found[name].claimed and found[name].holds is True
+        assert not attempts[name].claimed and attempts[name].holds is True
     assert report.holds
     assert report.details["recovered from their last bits"] == report.details["people with the secret"]
 

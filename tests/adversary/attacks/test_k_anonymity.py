@@ -23,20 +23,22 @@ def census() -> Report:
 
 
 def shares(report: Report, k: int) -> dict[str, float]:
-    return {each.against: each.success.value for each in report.attempts if each.x == k}
+    return {attempt.against: attempt.success.value for attempt in report.attempts if attempt.x == k}
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=20), st.data())
 def test_candidates_are_the_values_of_the_class(rows: list[tuple[int, int]], data: st.DataObject) -> None:
-    classes, secrets = (np.array(each) for each in zip(*rows, strict=True))
+    classes, secrets = (np.array(column) for column in zip(*rows, strict=True))
     target = data.draw(st.integers(0, len(rows) - 1))
-    found = candidates(classes, secrets, np.array([target]), kinds=3)
-    assert set(np.flatnonzero(found[0]).tolist()) == {s for c, s in rows if c == rows[target][0]}
-    assert pinned(found)[0] == (len({s for c, s in rows if c == rows[target][0]}) == 1)
+    possible = candidates(classes, secrets, np.array([target]), kinds=3)
+    assert set(np.flatnonzero(possible[0]).tolist()) == {s for c, s in rows if c == rows[target][0]}
+    assert pinned(possible)[0] == (len({s for c, s in rows if c == rows[target][0]}) == 1)
 
 
 def test_the_hospitals_through_the_same_functions() -> None:
-    kinds = sorted({each for table in (FIRST, SECOND) for ward in table for each in ward.conditions})
+    kinds = sorted(
+        {condition for table in (FIRST, SECOND) for ward in table for condition in ward.conditions}
+    )
     first, second = (
         np.array([[kind in conditions(table, "13012", 28) for kind in kinds]]) for table in (FIRST, SECOND)
     )
@@ -66,13 +68,13 @@ def test_two_releases_of_the_census_expose_several_times_as_many_as_one(census: 
 
 def test_the_private_tables_stay_within_what_is_allowed(census: Report) -> None:
     assert census.holds
-    private = [each for each in census.attempts if each.allowed is not None]
-    assert len(private) == 2 and all(each.holds for each in private)
+    private = [attempt for attempt in census.attempts if attempt.allowed is not None]
+    assert len(private) == 2 and all(attempt.holds for attempt in private)
 
 
 def test_a_large_epsilon_lets_the_attacker_be_sure_within_its_bound() -> None:
     report = k_anonymity(ks=(2,), shared=0.02, epsilon=8.0, source=SeededSource(2))
-    (private,) = (each for each in report.attempts if each.allowed is not None)
+    (private,) = (attempt for attempt in report.attempts if attempt.allowed is not None)
     assert private.allowed is not None and 0.2 < private.success.value < private.allowed < 1.0
 
 

@@ -25,12 +25,12 @@ def report() -> Report:
 
 
 def at(report: Report, facts: int) -> dict[str, float]:
-    return {each.against: each.success.value for each in report.attempts if each.x == facts}
+    return {attempt.against: attempt.success.value for attempt in report.attempts if attempt.x == facts}
 
 
 def test_more_facts_find_more_rows_and_eight_find_nearly_all(report: Report) -> None:
     few, many = at(report, 2), at(report, 8)
-    assert all(few[each] < many[each] for each in list(few)[:4])
+    assert all(few[release] < many[release] for release in list(few)[:4])
     assert many["rows without names"] > 0.9
     assert many["rows without half the ratings"] > 0.5
     assert many["exact counts per item"] > 0.5
@@ -38,9 +38,9 @@ def test_more_facts_find_more_rows_and_eight_find_nearly_all(report: Report) -> 
 
 
 def test_noisy_counts_stay_within_what_is_allowed(report: Report) -> None:
-    private = [each for each in report.attempts if each.allowed is not None]
+    private = [attempt for attempt in report.attempts if attempt.allowed is not None]
     assert report.holds and len(private) == 2
-    assert all(each.success.value < 0.03 and each.guessing == 1 / 500 for each in private)
+    assert all(attempt.success.value < 0.03 and attempt.guessing == 1 / 500 for attempt in private)
     json.dumps(report.to_dict())
 
 

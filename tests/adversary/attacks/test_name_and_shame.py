@@ -47,10 +47,10 @@ def test_a_large_delta_exposes_somebody_a_small_one_nobody_and_both_keep_their_p
     """Some of 400 names shows at delta 1e-8 with probability below 4e-6, and two of them below 1e-11; nobody
     is exposed at delta 0.1 with probability 1e-18; `holds` accuses by chance below 1e-6 for each attempt."""
     report = name_and_shame(people=400, deltas=(1e-8, 0.1), runs=20, seed=1)
-    found = {(each.against.split(":")[1].strip(), each.x): each for each in report.attempts}
-    assert found["somebody among 400", 0.1].success.value == 1.0
-    assert found["a given person's name", 1e-8].success.hits <= 1
-    assert report.holds and np.isfinite([each.success.value for each in report.attempts]).all()
+    attempts = {(attempt.against.split(":")[1].strip(), attempt.x): attempt for attempt in report.attempts}
+    assert attempts["somebody among 400", 0.1].success.value == 1.0
+    assert attempts["a given person's name", 1e-8].success.hits <= 1
+    assert report.holds and np.isfinite([attempt.success.value for attempt in report.attempts]).all()
     assert report.details["one record at random"]["epsilon"] == "infinite"
 
 

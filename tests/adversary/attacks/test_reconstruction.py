@@ -76,11 +76,11 @@ def test_the_curators_sums_are_those_of_the_subsets_with_the_noise_that_was_stat
 def test_bounded_errors_fall_and_the_curator_stays_under_its_bound() -> None:
     """`holds` accuses by chance below 1e-6 for each of 2 attempts; the seed fixes the rest."""
     report = reconstruction(people=200, queries=(1, 4), errors=(0.1, 3.0), epsilons=(0.5, 8.0), seed=2)
-    shares = {(each.against, each.x): each.success.value for each in report.attempts}
+    shares = {(attempt.against, attempt.x): attempt.success.value for attempt in report.attempts}
     assert all(share > 0.9 for (_, x), share in shares.items() if x == 0.1)
     assert shares["least squares, n answers", 3.0] < 0.75
-    curated = [each for each in report.attempts if "curator" in each.against]
-    assert [each.allowed is not None and each.holds for each in curated] == [True, True]
+    curated = [attempt for attempt in report.attempts if "curator" in attempt.against]
+    assert [attempt.allowed is not None and attempt.holds for attempt in curated] == [True, True]
     assert report.holds and report.axis
 
 

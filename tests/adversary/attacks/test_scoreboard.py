@@ -57,5 +57,5 @@ def test_without_errors_everybody_is_found_and_with_false_facts_alone_hardly_any
     board = Scoreboard.of(MADE)
     exact = [recalled(MADE, user, 20, rng, days_off=0, wrong=0.0) for user in range(300)]
     false = [recalled(MADE, user, 20, rng, wrong=1.0) for user in range(300)]
-    assert np.mean([eccentric(board.scores(each)) == user for user, each in enumerate(exact)]) > 0.97
-    assert np.mean([eccentric(board.scores(each)) == user for user, each in enumerate(false)]) < 0.05
+    assert np.mean([eccentric(board.scores(facts)) == user for user, facts in enumerate(exact)]) > 0.97
+    assert np.mean([eccentric(board.scores(facts)) == user for user, facts in enumerate(false)]) < 0.05

@@ -47,9 +47,9 @@ def test_every_test_tells_insiders_from_outsiders_once_attributes_outnumber_memb
     published = sums / MEMBERS
     independent = Population(means, means * (1 - means), np.eye(ATTRIBUTES))
     for score in (
-        lambda each: homer(each, published, means),
-        lambda each: inner_product(each, published, means),
-        lambda each: likelihood_ratio(each, published, independent, MEMBERS),
+        lambda persons: homer(persons, published, means),
+        lambda persons: inner_product(persons, published, means),
+        lambda persons: likelihood_ratio(persons, published, independent, MEMBERS),
     ):
         within, without = score(inside.astype(float)), score(outside.astype(float))
         assert (within > without).mean() > 0.99
@@ -61,7 +61,9 @@ def test_the_inner_product_is_centred_for_outsiders_and_as_large_as_theory_says_
     sums, inside, outside, means = drawn()
     expected = (means * (1 - means)).sum() / MEMBERS
     spread = math.sqrt(expected * (means * (1 - means)).mean() * 1.5 / TRIALS)
-    within, without = (inner_product(each.astype(float), sums / MEMBERS, means) for each in (inside, outside))
+    within, without = (
+        inner_product(persons.astype(float), sums / MEMBERS, means) for persons in (inside, outside)
+    )
     assert abs(within.mean() - expected) < 8 * spread and abs(without.mean()) < 8 * spread
 
 
@@ -73,7 +75,9 @@ def test_too_little_noise_is_found_out_by_the_curve() -> None:
     broken = {}
     for mechanism in (mutant, right):
         noisy = mechanism.release(sums, SeededSource(11)) / MEMBERS
-        within, without = (inner_product(each.astype(float), noisy, means) for each in (inside, outside))
+        within, without = (
+            inner_product(persons.astype(float), noisy, means) for persons in (inside, outside)
+        )
         ((hits, false),) = roc(within, without[: TRIALS // 2], without[TRIALS // 2 :], [0.1])
         allowed = most_hits(Rate(false.hits, false.trials, ACCUSING).high, 1.0, 1e-6)
         broken[mechanism] = Rate(hits.hits, hits.trials, ACCUSING).low > allowed
@@ -101,7 +105,7 @@ def test_attributes_that_never_vary_do_not_break_the_likelihood_ratio() -> None:
 
 
 def test_exact_and_rounded_means_of_the_census_trace_and_noisy_ones_do_not(census: Report) -> None:
-    at = {each.against: each.success for each in census.attempts if each.x == 0.1}
+    at = {attempt.against: attempt.success for attempt in census.attempts if attempt.x == 0.1}
     assert at["exact means"].value > 0.5
     assert at["exact means"].low > at["exact means, inner product alone"].value > 0.15
     assert at["means rounded to 0.1"].value > 0.3
@@ -109,10 +113,12 @@ def test_exact_and_rounded_means_of_the_census_trace_and_noisy_ones_do_not(censu
 
 
 def test_the_noisy_means_stay_under_the_curve(census: Report) -> None:
-    private = [(each, each.allowed) for each in census.attempts if each.allowed is not None]
+    private = [(attempt, attempt.allowed) for attempt in census.attempts if attempt.allowed is not None]
     assert census.holds and len(private) == 9
     assert all(
-        each.success.high < allowed for each, allowed in private if each.x is not None and each.x < 0.5
+        attempt.success.high < allowed
+        for attempt, allowed in private
+        if attempt.x is not None and attempt.x < 0.5
     )
     json.dumps(census.to_dict())
 

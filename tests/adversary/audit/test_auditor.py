@@ -58,19 +58,19 @@ def test_the_interval_of_delta_covers_as_stated(p, q):
 )
 def test_most_of_a_known_epsilon_is_recovered_and_never_more(mechanism, x, x_prime):
     """Fails by chance below 1e-6: the bound lies nine deviations above 0.9."""
-    found = audit(tiled(mechanism), x, x_prime, epsilon=1.0, samples=400_000, confidence=SURE)
-    assert 0.9 < found.bound <= 1.0 and found.verdict == "consistent"
-    assert found.closeness == found.bound and found.tested.runs == 200_000
+    result = audit(tiled(mechanism), x, x_prime, epsilon=1.0, samples=400_000, confidence=SURE)
+    assert 0.9 < result.bound <= 1.0 and result.verdict == "consistent"
+    assert result.closeness == result.bound and result.tested.runs == 200_000
 
 
 @pytest.mark.statistical
 def test_the_delta_of_gaussian_noise_is_found_at_its_epsilon():
     """Fails by chance below 1e-6."""
     noise = Gaussian(1.0, 0.05, sensitivity=1000)
-    found = audit(tiled(noise), 0, 1000, epsilon=1.0, delta=0.05, samples=400_000, confidence=SURE)
-    low, high = found.delta_interval
+    result = audit(tiled(noise), 0, 1000, epsilon=1.0, delta=0.05, samples=400_000, confidence=SURE)
+    low, high = result.delta_interval
     assert 0.03 < low <= noise.privacy.delta(1.0) <= high < 0.07
-    assert found.verdict == "consistent"
+    assert result.verdict == "consistent"
     assert audit(tiled(noise), 0, 1000, epsilon=1.0, delta=0.02, samples=400_000, confidence=SURE).bound > 1.0
 
 
@@ -79,14 +79,14 @@ def test_a_vector_is_judged_as_a_whole():
     """No coordinate tells more than a third of what all three tell. Fails by chance below 1e-6."""
     whole = Laplace(3.0, sensitivity=3)
     released = Batch(lambda data, runs: whole.release(np.tile(data, (runs, 1))))
-    found = audit(released, [0, 0, 0], [1, 1, 1], epsilon=3.0, samples=60_000, confidence=SURE)
-    assert 1.5 < found.bound <= 3.0
+    result = audit(released, [0, 0, 0], [1, 1, 1], epsilon=3.0, samples=60_000, confidence=SURE)
+    assert 1.5 < result.bound <= 3.0
 
 
 def test_an_exception_on_one_neighbour_is_a_violation():
-    found = audit(lambda data: {"flu": 1}[data], "flu", "rare", epsilon=1.0, samples=400)
-    assert found.verdict == "violates"
-    assert "a failure (KeyError)" in found.event
+    result = audit(lambda data: {"flu": 1}[data], "flu", "rare", epsilon=1.0, samples=400)
+    assert result.verdict == "violates"
+    assert "a failure (KeyError)" in result.event
 
 
 @pytest.mark.statistical
@@ -97,25 +97,25 @@ def test_a_search_finds_the_pair_that_tells():
         return len(data) + 50 * data.count(7) + discrete_laplace(1, size=runs)
 
     pairs = list(neighbours([1, 2], (0, 7)))
-    found = audit(Batch(careless), search=pairs, epsilon=1.0, samples=8_000, confidence=SURE)
-    assert found.verdict == "violates"
-    assert abs(found.pair[0].count(7) - found.pair[1].count(7)) == 1
+    result = audit(Batch(careless), search=pairs, epsilon=1.0, samples=8_000, confidence=SURE)
+    assert result.verdict == "violates"
+    assert abs(result.pair[0].count(7) - result.pair[1].count(7)) == 1
     harmless = [pair for pair in pairs if 7 not in pair[0] + pair[1]]
     assert audit(Batch(careless), search=harmless, epsilon=1.0, samples=8_000, confidence=SURE).bound <= 1.0
 
 
 def test_an_audit_reads_as_a_sentence_and_as_json():
-    found = audit(Batch(lambda data, runs: np.full(runs, data)), 3, 4, epsilon=0.5, samples=1_000)
-    assert str(found).startswith("violates: epsilon is at least ")
-    assert "In 100.0000% of 500 runs on x" in str(found) or "In 0.0000% of 500 runs on x" in str(found)
-    told = json.loads(json.dumps(found.to_dict(), allow_nan=True))
+    result = audit(Batch(lambda data, runs: np.full(runs, data)), 3, 4, epsilon=0.5, samples=1_000)
+    assert str(result).startswith("violates: epsilon is at least ")
+    assert "In 100.0000% of 500 runs on x" in str(result) or "In 0.0000% of 500 runs on x" in str(result)
+    told = json.loads(json.dumps(result.to_dict(), allow_nan=True))
     assert told["verdict"] == "violates" and "pair" not in told
-    assert found.estimate == math.inf and found.samples == 1_000
+    assert result.estimate == math.inf and result.samples == 1_000
 
 
 def test_equal_outputs_tell_nothing():
-    found = audit(Batch(lambda data, runs: np.zeros(runs)), 3, 4, epsilon=0.5)
-    assert found.bound == 0.0 and found.verdict == "consistent" and found.delta_interval[0] == 0.0
+    result = audit(Batch(lambda data, runs: np.zeros(runs)), 3, 4, epsilon=0.5)
+    assert result.bound == 0.0 and result.verdict == "consistent" and result.delta_interval[0] == 0.0
     nothing = audit(lambda data: [], 3, 4, epsilon=0.0, samples=40)
     assert nothing.verdict == "consistent" and nothing.closeness == 0.0
 
@@ -126,7 +126,7 @@ def test_outputs_of_which_no_two_are_alike_tell_nothing():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("claim", "words"),
     [
         ({"epsilon": -1}, "claimed epsilon"),
         ({"epsilon": math.inf}, "claimed epsilon"),
@@ -137,9 +137,9 @@ def test_outputs_of_which_no_two_are_alike_tell_nothing():
         ({"epsilon": 1, "search": [(1, 2)]}, "not both"),
     ],
 )
-def test_wrong_claims_get_one_sentence(given, words):
+def test_wrong_claims_get_one_sentence(claim, words):
     with pytest.raises(InvalidInput, match=words) as caught:
-        audit(lambda data: data, 0, 1, **given)
+        audit(lambda data: data, 0, 1, **claim)
     assert str(caught.value).endswith(".")
 
 
@@ -147,8 +147,8 @@ def test_a_long_audit_says_how_far_it_has_come():
     seen = []
     for mechanism in (tiled(Laplace(1.0)), Laplace(1.0)):
         seen.clear()
-        found = audit(mechanism, 0, 1, epsilon=1.0, samples=400, progress=lambda *far: seen.append(far))
-        assert found.samples == 400
+        result = audit(mechanism, 0, 1, epsilon=1.0, samples=400, progress=lambda *far: seen.append(far))
+        assert result.samples == 400
         assert seen == sorted(seen) and seen[-1] == (800, 800) and len(seen) == 80
 
 

@@ -20,10 +20,10 @@ KEYS = {"curator: private keys, one alone": 0.02, "curator: private keys, a crow
 @pytest.mark.parametrize("name", [*WIDE, *KEYS])
 def test_answers_through_ask_keep_the_price(name):
     """Fails by chance below 1e-6."""
-    found = CASES[name].audited(share={**WIDE, **KEYS}[name], confidence=SURE)
-    assert found.verdict == "consistent"
+    result = CASES[name].audited(share={**WIDE, **KEYS}[name], confidence=SURE)
+    assert result.verdict == "consistent"
     if name in ("curator: COUNT", "curator: SUM"):
-        assert found.bound > 0.3  # the attacker is no straw man
+        assert result.bound > 0.3  # the attacker is no straw man
 
 
 mechanism = Line.mechanism
@@ -49,7 +49,7 @@ def test_a_block_has_its_own_groups_and_units():
         "g": [0, 1, 2, 3, 4, 5],
         "x": [1.0, None, 1.0, None, 1.0, None],
     }
-    assert len(asked(BASE, 5)) == 5 and all(len(each) == 2 for each in asked(BASE, 5))
+    assert len(asked(BASE, 5)) == 5 and all(len(output) == 2 for output in asked(BASE, 5))
 
 
 def test_a_small_table_is_asked_again_and_again_without_a_recall():

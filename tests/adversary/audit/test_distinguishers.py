@@ -19,7 +19,7 @@ def best(first, second) -> Event:
 
 
 def shares(event, *samples):
-    return [float(event.holds(read(each)).mean()) for each in samples]
+    return [float(event.holds(read(outputs)).mean()) for outputs in samples]
 
 
 def test_a_value_that_only_one_side_has_is_found():

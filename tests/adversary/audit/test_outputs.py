@@ -26,9 +26,9 @@ values = st.recursive(
 
 def row(outputs, place):
     """All that the columns say about one output; what they do not mention is missing."""
-    found = {name: column[place] for name, column in outputs.numbers.items() if not np.isnan(column[place])}
+    numbers = {name: column[place] for name, column in outputs.numbers.items() if not np.isnan(column[place])}
     words = {name: column[place] for name, column in outputs.words.items() if column[place]}
-    return found, words, outputs.whole()[place]
+    return numbers, words, outputs.whole()[place]
 
 
 @settings(max_examples=60)
@@ -59,14 +59,16 @@ class Thing:
 
 
 def test_every_kind_has_its_place():
-    found = read([Thing(3, "x"), {"a": Fraction(1, 2)}, {"flu", "cold"}, b"raw", 10**400])
+    columns = read([Thing(3, "x"), {"a": Fraction(1, 2)}, {"flu", "cold"}, b"raw", 10**400])
     assert (
-        found.number(".size")[0] == 3 and found.word(".name")[0] == "'x'" and found.word("type")[0] == "Thing"
+        columns.number(".size")[0] == 3
+        and columns.word(".name")[0] == "'x'"
+        and columns.word("type")[0] == "Thing"
     )
-    assert found.number("['a']")[1] == 0.5 and found.word("order")[1] == "'a'"
-    assert found.number(" holds 'flu'")[2] == 1 and found.number("length")[2] == 2
-    assert found.word("")[3] == "b'raw'"
-    assert found.number("")[4] == np.inf
+    assert columns.number("['a']")[1] == 0.5 and columns.word("order")[1] == "'a'"
+    assert columns.number(" holds 'flu'")[2] == 1 and columns.number("length")[2] == 2
+    assert columns.word("")[3] == "b'raw'"
+    assert columns.number("")[4] == np.inf
 
 
 def test_the_order_of_keys_is_part_of_an_output():

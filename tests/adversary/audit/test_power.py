@@ -82,9 +82,9 @@ def test_an_audit_sees_more_than_half_of_the_claim_and_no_more_than_all(name):
 @pytest.mark.parametrize("name", [name for name in RUN if CASES[name].proof is not None])
 def test_an_exact_check_sees_more_than_half_of_the_claim_and_no_more_than_all(name):
     """Fails by chance below 1e-6: the sampler is held to its law."""
-    found = CASES[name].proof()
-    assert found.holds and suite.ENOUGH < found.share <= 1 + 1e-9
-    assert found.how in ("exact", "replayed")
+    proof = CASES[name].proof()
+    assert proof.holds and suite.ENOUGH < proof.share <= 1 + 1e-9
+    assert proof.how in ("exact", "replayed")
 
 
 def test_a_line_that_sees_too_little_fails_the_run(monkeypatch, capsys):

@@ -22,9 +22,9 @@ def test_the_least_epsilon_of_randomized_response_is_its_own():
 def test_the_least_epsilon_at_a_delta_is_where_the_hockey_stick_is_that_delta(delta):
     noise, steps = Laplace(1.0), np.arange(-60, 62)
     p, q = (np.asarray(noise.pmf(steps, value)) for value in (0, 1))
-    found = least_epsilon(p, q, delta)
-    assert 0 < found <= 1.0
-    assert hockey_stick(p, q, found) == pytest.approx(delta, rel=1e-6)
+    epsilon = least_epsilon(p, q, delta)
+    assert 0 < epsilon <= 1.0
+    assert hockey_stick(p, q, epsilon) == pytest.approx(delta, rel=1e-6)
 
 
 def test_an_output_of_one_neighbour_alone_loses_everything_beyond_delta():
@@ -34,8 +34,8 @@ def test_an_output_of_one_neighbour_alone_loses_everything_beyond_delta():
 
 
 def test_a_law_that_raises_for_one_neighbour_is_found():
-    found = exactly(lambda data: {0: 1.0 / data}, [(1, 1), (1, 0)], 1.0)
-    assert found.share == math.inf and not found.holds and found.worst == "1 and 0"
+    proof = exactly(lambda data: {0: 1.0 / data}, [(1, 1), (1, 0)], 1.0)
+    assert proof.share == math.inf and not proof.holds and proof.worst == "1 and 0"
 
 
 def test_no_pair_proves_nothing():

@@ -75,11 +75,11 @@ def test_an_added_record_is_not_a_replaced_one():
 def test_the_first_hit_has_the_probability_of_its_answers(monotone):
     vector = SparseVector(1.0, threshold=2, monotone=monotone)
     questions = [0, 3, -5, 1]
-    found = first_hit(vector, questions)
+    chances = first_hit(vector, questions)
     ends = [[False] * place + [True] for place in range(4)] + [[False] * 4]
-    for end, chance in zip(ends, found, strict=True):
+    for end, chance in zip(ends, chances, strict=True):
         assert chance == pytest.approx(vector.probability(questions[: len(end)], end), rel=1e-9)
-    assert found.sum() == pytest.approx(1.0, abs=1e-12)
+    assert chances.sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_loss_of_a_choice_by_rank_is_that_of_its_probabilities():
@@ -88,7 +88,7 @@ def test_the_loss_of_a_choice_by_rank_is_that_of_its_probabilities():
         with recorded() as first:
             median.release(x)
         p, q = (median.probabilities(data) for data in (x, [*x, more]))
-        given = [
+        sides = [
             (
                 np.sort(np.array(data, dtype=np.int64)),
                 median.shares[0] * len(data),
@@ -96,7 +96,7 @@ def test_the_loss_of_a_choice_by_rank_is_that_of_its_probabilities():
             )
             for data in (x, [*x, more])
         ]
-        assert rank_loss((*given[0], 0, 9), (*given[1], 0, 9)) == pytest.approx(
+        assert rank_loss((*sides[0], 0, 9), (*sides[1], 0, 9)) == pytest.approx(
             float(np.abs(np.log(p / q)).max()), rel=1e-9
         )
         assert first.steps[0].mechanism is median
@@ -104,17 +104,17 @@ def test_the_loss_of_a_choice_by_rank_is_that_of_its_probabilities():
 
 def test_several_quantiles_are_replayed_choice_by_choice():
     three = Quantile(3.0, q=[0.25, 0.5, 0.75], low=0, high=9)
-    with recorded() as found:
+    with recorded() as transcript:
         three.release([1, 5, 7], SeededSource(1))
-    assert [step.mechanism for step in found.steps] == ["points"] * 3
+    assert [step.mechanism for step in transcript.steps] == ["points"] * 3
 
 
 def test_an_ask_is_replayed_down_to_its_exact_numbers():
     asked = Asked(GROUPED.format("SUM(x)"), ONE)
-    found = asked.replay(units(4, 1, "add-remove"))
-    assert found.holds and found.share == pytest.approx(1.0, abs=1e-9)
+    proof = asked.replay(units(4, 1, "add-remove"))
+    assert proof.holds and proof.share == pytest.approx(1.0, abs=1e-9)
 
 
 def test_a_key_that_one_unit_has_is_shown_about_as_often_as_its_delta_says():
-    found = lone_keys(KEYED)
-    assert found.holds and found.share > 0.99
+    proof = lone_keys(KEYED)
+    assert proof.holds and proof.share > 0.99

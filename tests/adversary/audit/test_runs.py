@@ -40,9 +40,9 @@ def test_a_command_gets_data_and_gives_json():
 
 
 def test_a_command_that_fails_for_one_neighbour_is_caught():
-    found = audit(python(FAILS, workers=2), 0, 1, epsilon=0.5, samples=40, confidence=0.9)
-    assert found.verdict == "violates"
-    assert "a failure (exit status 3)" in found.event
+    result = audit(python(FAILS, workers=2), 0, 1, epsilon=0.5, samples=40, confidence=0.9)
+    assert result.verdict == "violates"
+    assert "a failure (exit status 3)" in result.event
 
 
 def test_a_command_that_takes_too_long_is_an_output():
@@ -52,7 +52,7 @@ def test_a_command_that_takes_too_long_is_an_output():
 
 def test_a_command_in_batches_starts_once():
     outputs = python(BATCH, batch=True)(7, 300)
-    assert len(outputs) == 300 and all(7 <= each["n"] < 8 for each in outputs)
+    assert len(outputs) == 300 and all(7 <= output["n"] < 8 for output in outputs)
 
 
 @pytest.mark.parametrize(
@@ -87,16 +87,16 @@ class Noisy(BaseHTTPRequestHandler):
     """Answers a number with noise; fails for 13, hangs up for 14; lists for batches."""
 
     def do_POST(self) -> None:
-        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if given == 14:
+        posted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if posted == 14:
             self.close_connection = True
             return
-        if isinstance(given, dict):
-            found = (given["data"] + Laplace(1.0).release(np.zeros(given["runs"], dtype=int))).tolist()
+        if isinstance(posted, dict):
+            output = (posted["data"] + Laplace(1.0).release(np.zeros(posted["runs"], dtype=int))).tolist()
         else:
-            found = given + Laplace(1.0).release(0)
-        body = json.dumps(found).encode()
-        self.send_response(500 if given == 13 else 200)
+            output = posted + Laplace(1.0).release(0)
+        body = json.dumps(output).encode()
+        self.send_response(500 if posted == 13 else 200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -118,7 +118,7 @@ def address() -> Iterator[str]:
 
 def test_a_server_is_asked_run_by_run(address):
     outputs = Endpoint(address, workers=2)(100, 20)
-    assert len(outputs) == 20 and all(isinstance(each, int) for each in outputs)
+    assert len(outputs) == 20 and all(isinstance(output, int) for output in outputs)
     assert Endpoint(address)(13, 1) == [Failure("HTTP 500")]
     assert Endpoint(address)(14, 1) == [Failure("RemoteDisconnected")]
     assert audit(address, 0, 13, epsilon=0.1, samples=60, confidence=0.9).verdict == "violates"

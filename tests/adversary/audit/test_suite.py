@@ -18,8 +18,8 @@ from incrowd.mechanisms import Mechanism
 def test_every_real_mechanism_is_audited():
     kinds = [
         name
-        for name, each in vars(mechanisms).items()
-        if inspect.isclass(each) and issubclass(each, Mechanism) and not inspect.isabstract(each)
+        for name, member in vars(mechanisms).items()
+        if inspect.isclass(member) and issubclass(member, Mechanism) and not inspect.isabstract(member)
     ]
     audited = {case.name.split(",")[0] for case in REAL}
     assert set(kinds) - {"Processed"} <= audited
@@ -44,9 +44,9 @@ def lines():
 
 @pytest.fixture
 def few(monkeypatch):
-    found = lines()
-    monkeypatch.setattr(entry, "audited", lambda quick, workers: found)
-    return found
+    few = lines()
+    monkeypatch.setattr(entry, "audited", lambda quick, workers: few)
+    return few
 
 
 def test_the_table_names_every_audit(few, capsys, monkeypatch):
@@ -60,8 +60,8 @@ def test_the_table_names_every_audit(few, capsys, monkeypatch):
 def test_the_audits_as_json(few, capsys):
     status = entry.main(["--json"])
     told = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in told] == [line.name for line in few]
-    assert status == (0 if all(each["right"] for each in told) else 1)
+    assert [line["name"] for line in told] == [line.name for line in few]
+    assert status == (0 if all(line["right"] for line in told) else 1)
 
 
 def test_a_mutant_that_escapes_fails_the_run(monkeypatch, capsys):
@@ -88,5 +88,5 @@ def test_a_real_one_that_is_accused_fails_the_run(monkeypatch, capsys):
 
 def test_audits_run_in_processes_of_their_own(monkeypatch, capsys):
     monkeypatch.setattr(entry, "everything", lambda quick: [FEW[0], ("mutant", 3, 0.05)])
-    found = entry.audited(quick=True, workers=1)
-    assert {line.name for line in found} == {suite.cases("mutant")[place].name for place in (0, 3)}
+    audited = entry.audited(quick=True, workers=1)
+    assert {line.name for line in audited} == {suite.cases("mutant")[place].name for place in (0, 3)}

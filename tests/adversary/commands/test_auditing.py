@@ -42,7 +42,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     name = f"audited_{abs(hash(request.node.nodeid))}"
     (tmp_path / f"{name}.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    monkeypatch.setattr(sys, "path", [folder for folder in sys.path if folder])
     return name
 
 
@@ -53,22 +53,22 @@ def plan(subject: Subject, samples: int = 400) -> Plan:
 def test_a_function_of_this_folder_is_found_and_every_run_counted(module: str) -> None:
     told: list[tuple[int, int]] = []
     subject = function_subject(f"{module}:plain", batch=False)
-    found = plan(subject).run(lambda done, total: told.append((done, total)))
-    assert found.verdict == "violates" and told[-1] == (800, 800)
+    result = plan(subject).run(lambda done, total: told.append((done, total)))
+    assert result.verdict == "violates" and told[-1] == (800, 800)
 
 
 def test_a_search_tries_pairs_and_tells_the_best(module: str) -> None:
     subject = function_subject(f"{module}:many", batch=True)
     wanted = Plan(subject, 1.0, 0.0, 400, 0.999, [1], values=(0, 5))
-    found = wanted.run()
-    assert found.verdict == "violates" and len(found.pair[1]) - len(found.pair[0]) in (1, -1)
+    result = wanted.run()
+    assert result.verdict == "violates" and len(result.pair[1]) - len(result.pair[0]) in (1, -1)
 
 
 def test_what_a_mechanism_prints_stays_out_of_the_answer(
     module: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = plan(function_subject(f"{module}:blind", batch=False), 40).run()
-    assert found.verdict == "consistent" and found.bound == 0.0
+    result = plan(function_subject(f"{module}:blind", batch=False), 40).run()
+    assert result.verdict == "consistent" and result.bound == 0.0
     said = capsys.readouterr()
     assert said.out == "" and "a remark" in said.err
 

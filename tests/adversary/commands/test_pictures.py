@@ -52,7 +52,7 @@ def test_the_bar_passes_the_claim_exactly_when_it_is_violated() -> None:
         first, second = (Rate(hits, 500, 0.999) for hits in (400, 150))
         drawn = audit_chart(replace(FOUND, epsilon=epsilon)).to_dict()
         (values,) = drawn["datasets"].values()
-        (row,) = [each for each in values if each["allowed"] is not None]
+        (row,) = [value for value in values if value["allowed"] is not None]
         assert row["data"] == "x" and row["low"] == first.low
         claims_less = first.low / second.high > 2.718281828459045**epsilon
         assert (row["low"] > row["allowed"]) is claims_less
@@ -60,6 +60,6 @@ def test_the_bar_passes_the_claim_exactly_when_it_is_violated() -> None:
 
 def test_the_table_is_drawn_with_a_panel_for_each_kind() -> None:
     drawn = json.dumps(table_chart(LINES).to_dict())
-    assert all(each in drawn for each in ("mutants", "mechanisms", '"half"', '"Laplace"'))
+    assert all(word in drawn for word in ("mutants", "mechanisms", '"half"', '"Laplace"'))
     assert '"closeness": 3.0' in drawn
     assert "mutants" in json.dumps(table_chart(LINES[:1]).to_dict())

@@ -35,8 +35,8 @@ def printed(page: RenderableType, width: int = 80) -> str:
     return console.file.getvalue()
 
 
-def shown(found: Report) -> str:
-    return printed(report_page(found))
+def shown(report: Report) -> str:
+    return printed(report_page(report))
 
 
 def report(*attempts: Attempt, axis: str = "") -> Report:
@@ -64,7 +64,7 @@ def test_every_verdict_fits_a_narrow_terminal(attempt: Attempt, word: str, axis:
 def test_a_report_says_what_is_known_what_counts_and_what_follows() -> None:
     text = shown(report(WIDE))
     said = ("A trial", "Nothing.", "Success: anything. Guessing is right in 50%.", "Beware.")
-    assert all(each in text for each in (*said, "people: 1,200", "example, both: a, b"))
+    assert all(part in text for part in (*said, "people: 1,200", "example, both: a, b"))
 
 
 def test_a_long_axis_is_thinned_but_for_what_broke() -> None:
@@ -100,4 +100,4 @@ def test_a_claim_of_nothing_has_no_share() -> None:
 
 def test_the_list_has_every_attack() -> None:
     text = printed(listed(ATTACKS))
-    assert all(each.name in text for each in ATTACKS)
+    assert all(entry.name in text for entry in ATTACKS)

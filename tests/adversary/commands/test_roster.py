@@ -31,7 +31,7 @@ def test_an_attack_has_a_sentence_and_takes_only_what_can_be_wished(entry: Entry
     assert entry.about.endswith(".") and entry.takes.keys() <= WISHES
     assert {"epsilon", "seed", "table"} <= entry.takes.keys()
     named = inspect.signature(entry.function).parameters
-    loose = any(each.kind is each.VAR_KEYWORD for each in named.values())
+    loose = any(parameter.kind is parameter.VAR_KEYWORD for parameter in named.values())
     assert loose or set(entry.takes.values()) <= set(named)
 
 
@@ -81,7 +81,7 @@ def test_people_are_the_users_of_made_up_ratings() -> None:
 
 def test_one_epsilon_stands_for_the_list() -> None:
     report = find("floating-point").run(Wish(people=30, epsilon=0.7, seed=2))
-    assert {each.x for each in report.attempts} == {0.7}
+    assert {attempt.x for attempt in report.attempts} == {0.7}
 
 
 def test_an_unknown_attack_is_answered_with_the_list() -> None:

@@ -22,7 +22,7 @@ def test_pairs_are_conjunctions_of_values_of_two_columns() -> None:
     people = binary_attributes(pa.table({"a": ["x", "y", "y"], "b": [1, 1, 2]}), 100)
     singles, pairs = people[:, :4], people[:, 4:]
     expected = {tuple(singles[:, i] & singles[:, j]) for i in (0, 1) for j in (2, 3)} - {(0, 0, 0)}
-    assert {tuple(each) for each in pairs.T} == expected
+    assert {tuple(pair) for pair in pairs.T} == expected
 
 
 def test_missing_is_a_value_and_long_columns_are_cut_or_left_out() -> None:

@@ -29,8 +29,8 @@ def test_what_is_known_singles_out_each_target_and_nobody_else_nulls_and_quotes_
     crowd = gather(TABLE, known=("age", "name", "born"), secret="ill = 'yes'", seed=1)
     people = crowd.table
     for person in crowd.targets:
-        found = duckdb.execute(f"SELECT person FROM people WHERE {crowd.where(int(person))}").fetchall()
-        assert found == [(int(person),)]
+        matches = duckdb.execute(f"SELECT person FROM people WHERE {crowd.where(int(person))}").fetchall()
+        assert matches == [(int(person),)]
     assert len(crowd.targets) == people.num_rows == 5
 
 

@@ -9,7 +9,7 @@ def test_each_hospital_hides_the_patient_and_both_together_do_not() -> None:
     told = worked_example()
     assert told["person"] == {"zip": "13012", "age": 28}
     assert (told["first hospital"]["k"], told["second hospital"]["k"]) == (4, 6)
-    assert min(len(told[each]["candidates"]) for each in ("first hospital", "second hospital")) >= 3
+    assert min(len(told[hospital]["candidates"]) for hospital in ("first hospital", "second hospital")) >= 3
     assert told["both"] == ["AIDS"]
 
 

@@ -22,7 +22,7 @@ ROW = st.tuples(
 )
 
 
-def made(rows: list[tuple[object, object, object]]) -> pa.Table:
+def table_of(rows: list[tuple[object, object, object]]) -> pa.Table:
     kinds = (("count", pa.int64()), ("size", pa.float64()), ("kind", pa.string()))
     return pa.table({name: pa.array([r[i] for r in rows], t) for i, (name, t) in enumerate(kinds)})
 
@@ -38,11 +38,11 @@ def boxes_apart(release: Generalised) -> bool:
 @given(st.lists(ROW, min_size=1, max_size=60), st.integers(1, 8))
 def test_every_class_has_k_rows_and_holds_its_own(rows: list[tuple[object, object, object]], k: int) -> None:
     k = min(k, len(rows))
-    table = made(rows)
+    table = table_of(rows)
     release = mondrian(table, table.column_names, k)
     assert len(release.classes) == len(rows) == release.sizes.sum()
     assert release.sizes.min() >= k
-    ranks = np.column_stack([each.ranks for each in release.columns])
+    ranks = np.column_stack([column.ranks for column in release.columns])
     assert (release.low[release.classes] <= ranks).all()
     assert (ranks <= release.high[release.classes]).all()
     assert boxes_apart(release)
@@ -55,7 +55,7 @@ def test_the_census_is_generalised_and_no_class_could_be_cut_again_at_its_median
     names = ["age", "workclass", "education", "sex"]
     release = mondrian(adult(), names, 25)
     assert release.sizes.min() >= 25 and len(release.low) > 300
-    ranks = np.column_stack([each.ranks for each in release.columns])
+    ranks = np.column_stack([column.ranks for column in release.columns])
     for number in range(0, len(release.low), 20):
         within = ranks[release.classes == number]
         for value in within.T:
@@ -97,14 +97,14 @@ def test_dates_decimals_booleans_and_dictionaries_have_ranks() -> None:
             "town": pa.array(["b", "a", None]).dictionary_encode(),
         }
     )
-    found = {name: ranked(table, name) for name in table.column_names}
-    assert {name: each.ranks.tolist() for name, each in found.items()} == {
+    columns = {name: ranked(table, name) for name in table.column_names}
+    assert {name: column.ranks.tolist() for name, column in columns.items()} == {
         "day": [2, 0, 1],
         "price": [2, 1, 2],
         "left": [2, 1, 0],
         "town": [2, 1, 0],
     }
-    assert [each.numeric for each in found.values()] == [True, True, False, False]
+    assert [column.numeric for column in columns.values()] == [True, True, False, False]
 
 
 def test_somebody_outside_every_class_is_not_found() -> None:
