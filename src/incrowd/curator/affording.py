@@ -42,10 +42,17 @@ def price_of(question: Prepared, catalog: Catalog) -> Price:
             f"Answers within {within:g} at {confidence:.0%} confidence would need an epsilon above "
             f"{most:g}; accept a larger error."
         )
+
+    def accurate(epsilon: float) -> bool:
+        try:
+            return widest(epsilon) <= within
+        except InvalidInput:  # The request is valid at `most`, so this epsilon is too little to be drawn.
+            return False
+
     low, high = most * 1e-9, most
     while high / low > NEAREST:
         middle = (low * high) ** 0.5
-        low, high = (low, middle) if widest(middle) <= within else (middle, high)
+        low, high = (low, middle) if accurate(middle) else (middle, high)
     return priced(high)
 
 
