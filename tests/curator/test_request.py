@@ -1,0 +1,42 @@
+"""A request keeps what was asked, and its keywords are those of `ask` and `price`."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import get_type_hints
+
+import pytest
+
+from incrowd import Curator
+from incrowd.curator.request import Options, Request
+
+FIELDS = {field.name: field for field in dataclasses.fields(Request)}
+
+
+def test_options_are_the_keywords_of_a_request_besides_sql_and_epsilon() -> None:
+    keywords = {name for name, field in FIELDS.items() if field.kw_only}
+    assert keywords == set(FIELDS) - {"sql", "epsilon"}
+    assert set(Options.__annotations__) == keywords
+    hints = get_type_hints(Request)
+    assert get_type_hints(Options) == {name: hints[name] for name in keywords}
+
+
+@pytest.mark.parametrize("method", [Curator.ask, Curator.price])
+def test_ask_and_price_take_sql_and_epsilon_by_place(method: object) -> None:
+    parameters = list(inspect.signature(method).parameters.values())  # type: ignore[arg-type]
+    placed = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+    assert placed == ["self", "sql", "epsilon"]
+    assert parameters[-1].kind == inspect.Parameter.VAR_KEYWORD
+
+
+def test_nothing_is_decided_but_that_shrinking_is_undone() -> None:
+    request = Request("SELECT 1")
+    assert request.rescale is True
+    others = set(FIELDS) - {"sql", "rescale"}
+    assert {name: getattr(request, name) for name in others} == dict.fromkeys(others)
+
+
+def test_options_are_named() -> None:
+    with pytest.raises(TypeError):
+        Request("SELECT 1", 0.5, 1e-6)  # type: ignore[misc]
