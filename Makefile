@@ -12,7 +12,7 @@ SHARED := -n 2 --dist loadscope --no-loadscope-reorder
 # The lowest versions that pyproject.toml allows, apart from the rest, with what the engines inside the process need.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/data tests/catalog tests/explain tests/cli/test_asking.py tests/test_readme.py \
-  tests/backends/test_arrow_columns.py tests/backends/test_pandas_columns.py tests/curator/test_ledger_store.py
+  tests/backends/test_arrow_columns.py tests/backends/test_pandas_columns.py tests/curator/ledger/test_store.py
 # What `make coverage` measures: make coverage TESTS=tests for everything, which a third more time is spent on.
 TESTS ?= tests/catalog tests/cli tests/curator tests/explain tests/query
 
