@@ -1,0 +1,174 @@
+"""Caps chosen privately: the census counts units by powers of two, and no cap is too wide to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incrowd import Curator
+from incrowd.backends import census_statement
+from incrowd.backends.statement import CENSUS_CELLS
+from incrowd.curator import census, contribution
+from incrowd.curator.affording import price_of
+from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps
+from incrowd.curator.pricing import Line
+from incrowd.curator.request import Request
+
+ROWS = [1, 2, 2, 3, 4, 5, 8, 9]
+"""How many rows each unit has."""
+IDS = [unit for unit, rows in enumerate(ROWS) for _ in range(rows)]
+PEOPLE = pa.table({"id": IDS, "pay": [10.0] * len(IDS), "town": ["york"] * len(IDS)})
+
+
+def curator_of(people: pa.Table, **changes: Any) -> Curator:
+    settings: dict[str, Any] = {
+        "unit": "id",
+        "bounds": {"pay": (0, 16)},
+        "domains": {"town": ["york", "hull"]},
+        "budget": (1e6, 1e-6),
+        **changes,
+    }
+    return Curator.from_tables(people=people, **settings)
+
+
+@pytest.fixture(scope="module")
+def curator() -> Iterator[Curator]:
+    with curator_of(PEOPLE) as made:
+        yield made
+
+
+COUNT = "SELECT COUNT(*) AS n FROM people"
+BY_TOWN = "SELECT town, COUNT(*) AS n FROM people GROUP BY town"
+
+
+def cells_of(curator: Curator, sql: str) -> list[int]:
+    """Units per cell of the census, without noise, up to the last that holds one."""
+    (leaf,) = curator.prepare(Request(sql)).plan.leaves
+    counts = _counts(curator.backend.run(census_statement(leaf).tree), 0)
+    assert len(counts) == CENSUS_CELLS + 1
+    cells = counts - np.append(counts[1:], 0)
+    return list(np.trim_zeros(cells, "b"))
+
+
+def test_the_census_counts_units_by_powers_of_two(curator: Curator) -> None:
+    """Cell 0 holds units of one row, cell j those of more than 2^(j - 1) up to 2^j rows."""
+    assert cells_of(curator, COUNT) == [1, 2, 2, 2, 1]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8))
+@settings(max_examples=10)
+def test_each_unit_is_in_the_cell_of_its_rows(rows: list[int]) -> None:
+    ids = [unit for unit, count in enumerate(rows) for _ in range(count)]
+    expected = np.bincount([(count - 1).bit_length() for count in rows])
+    with curator_of(pa.table({"id": ids, "pay": [1.0] * len(ids), "town": ["york"] * len(ids)})) as made:
+        assert cells_of(made, COUNT) == expected.tolist()
+
+
+def test_units_without_a_row_that_counts_are_in_no_cell(curator: Curator) -> None:
+    assert cells_of(curator, f"{COUNT} WHERE pay > 100") == []
+    assert cells_of(curator, f"{COUNT} WHERE id > 5") == [0, 0, 0, 1, 1]
+
+
+def chosen(curator: Curator, sql: str, epsilon: float = 1e5, **options: Any) -> ChosenCaps:
+    question = curator.prepare(Request(sql, epsilon, **options))
+    price = price_of(question, curator.catalog)
+    (leaf,), (keys,) = question.plan.leaves, question.keys
+    return choose_caps(0, leaf, price, curator.backend, keys, None)
+
+
+def test_a_large_budget_cuts_nobody(curator: Curator) -> None:
+    assert list(chosen(curator, COUNT).caps.values()) == [16.0]
+    assert list(chosen(curator, BY_TOWN).caps.values()) == [16.0]
+
+
+def test_the_cap_of_a_sum_is_in_values(curator: Curator) -> None:
+    """The heaviest unit has 9 rows of 10, which is at most 128 in powers of two times 16."""
+    assert list(chosen(curator, "SELECT SUM(pay) AS s FROM people").caps.values()) == [128.0]
+
+
+def test_measures_of_an_average_share_one_cap_of_rows(curator: Curator) -> None:
+    caps = chosen(curator, "SELECT AVG(pay) AS a FROM people").caps
+    assert len(caps) == 1 and set(caps.values()) <= {2.0**cell for cell in range(5)}
+
+
+def test_a_cap_that_somebody_named_is_not_chosen(curator: Curator) -> None:
+    class Untouched:
+        def run(self, *_: object) -> None:
+            raise AssertionError("no census is needed")
+
+    question = curator.prepare(Request(COUNT, 1.0, contribution=3))
+    price = price_of(question, curator.catalog)
+    (leaf,) = question.plan.leaves
+    untouched: Any = Untouched()
+    assert choose_caps(0, leaf, price, untouched, None, None) == ChosenCaps()
+
+
+@pytest.mark.parametrize("best", [0, 5, WIDEST_CAP, WIDEST_CAP + 1, CENSUS_CELLS])
+def test_a_cap_of_rows_is_never_above_two_to_the_32(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, best: int
+) -> None:
+    monkeypatch.setattr(contribution, "choose", lambda *_: (best, min(best + 3, CENSUS_CELLS)))
+    for sql in (COUNT, BY_TOWN, "SELECT AVG(pay) AS a FROM people", "SELECT MEDIAN(pay) AS a FROM people"):
+        assert list(chosen(curator, sql).caps.values()) == [2.0 ** min(best, 32)]
+
+
+@pytest.mark.parametrize(("large", "expected"), [(2, {}), (3, {"m0": 8.0})])
+def test_a_generous_cap_is_used_where_it_is_above_the_cap(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, large: int, expected: dict[str, float]
+) -> None:
+    monkeypatch.setattr(contribution, "choose", lambda *_: (2, large))
+    assert chosen(curator, BY_TOWN) == ChosenCaps(chosen(curator, BY_TOWN).caps, expected)
+    assert chosen(curator, BY_TOWN, rescale=False).generous == {}
+
+
+def told(curator: Curator, monkeypatch: pytest.MonkeyPatch, sql: str, **options: Any) -> tuple[Any, ...]:
+    """What `contribution.choose` is told about a question, besides the noisy cells."""
+    seen: list[tuple[Any, ...]] = []
+
+    def choose(*arguments: Any) -> tuple[int, int]:
+        seen.append(arguments)
+        return 0, 0
+
+    monkeypatch.setattr(contribution, "choose", choose)
+    chosen(curator, sql, 8.0, **options)
+    return seen[0][1:]
+
+
+def test_the_choice_knows_the_budget_the_groups_and_the_use(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told(curator, monkeypatch, COUNT, delta=0.0) == (
+        pytest.approx(1.6),
+        pytest.approx(6.4),
+        1,
+        1,
+        "sum",
+        False,
+        1,
+    )
+    grouped = told(curator, monkeypatch, BY_TOWN, delta=0.0)
+    assert grouped[2:5] == (3, 1, "rescaled")
+    assert told(curator, monkeypatch, BY_TOWN, delta=0.0, rescale=False)[4] == "sum"
+    assert told(curator, monkeypatch, "SELECT AVG(pay) AS a FROM people")[4] == "ratio"
+    private = told(curator, monkeypatch, "SELECT pay, COUNT(*) AS n FROM people GROUP BY pay")
+    assert private[2] is None
+
+
+def test_replacing_a_unit_moves_two_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    with curator_of(PEOPLE, relation="replace") as made:
+        assert told(made, monkeypatch, COUNT)[3] == 2
+
+
+def test_gaussian_noise_counts_as_laplace_noise_of_its_width() -> None:
+    """Laplace noise of scale b has the standard deviation sqrt(2) b."""
+    laplace = Line(0, "sum", "m0", "", "laplace", epsilon=Fraction(1, 2))
+    gaussian = Line(0, "sum", "m0", "", "gaussian", mu=0.5)
+    assert census._epsilon_like(laplace) == 0.5
+    assert census._epsilon_like(gaussian) == pytest.approx(2**0.5 * 0.5)
