@@ -1,0 +1,152 @@
+"""An answer: one table in many forms, with intervals at any confidence, and notes where something was cut."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from incrowd import Curator, InvalidInput
+from incrowd.curator.answer import Answer
+from incrowd.curator.released import Noisy
+
+PEOPLE = pa.table({"id": list(range(60)), "sex": ["f", "m", "m"] * 20, "pay": [4.0] * 60})
+SQL = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+
+
+@pytest.fixture(scope="module")
+def curator() -> Iterator[Curator]:
+    with Curator.from_tables(
+        people=PEOPLE,
+        unit="id",
+        bounds={"pay": (0, 10)},
+        domains={"sex": ["f", "m"]},
+        not_null=["sex"],
+        budget=(1e6, 1e-6),
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def answer(curator: Curator) -> Answer:
+    return curator.ask(SQL, epsilon=1_000.0, contribution=1)
+
+
+@pytest.fixture(scope="module")
+def noisy(curator: Curator) -> Answer:
+    return curator.ask(SQL, epsilon=0.5, contribution=1)
+
+
+EXACT = [{"sex": "f", "n": 20}, {"sex": "m", "n": 40}]
+
+
+def test_every_form_holds_the_same_table(answer: Answer, tmp_path: Path) -> None:
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    assert answer.to_arrow().to_pylist() == EXACT
+    assert list(answer) == EXACT and len(answer) == 2
+    assert isinstance(answer.to_pandas(), pandas.DataFrame)
+    assert answer.to_pandas().to_dict("records") == EXACT
+    assert answer.to_polars().to_dicts() == polars.DataFrame(answer).to_dicts() == EXACT
+    assert pa.table(answer).to_pylist() == EXACT
+    assert answer.to_csv() == "sex,n\r\nf,20\r\nm,40\r\n"
+    file = tmp_path / "answer.csv"
+    assert answer.to_csv(file) is None and file.read_bytes() == b"sex,n\r\nf,20\r\nm,40\r\n"
+
+
+@pytest.mark.parametrize("off", [None, False])
+def test_without_intervals_there_are_no_ends(answer: Answer, off: bool | None) -> None:
+    assert answer.to_arrow(off).column_names == ["sex", "n"]
+
+
+def length(table: pa.Table) -> float:
+    low, high = (table.column(f"n_{end}")[1].as_py() for end in ("low", "high"))
+    return float(high - low)
+
+
+def test_intervals_widen_with_confidence_and_true_means_that_of_the_question(noisy: Answer) -> None:
+    assert noisy.confidence == 0.95
+    assert noisy.to_arrow(True) == noisy.to_arrow(0.95) == noisy.intervals()
+    assert noisy.intervals(0.5) == noisy.to_arrow(0.5)
+    assert noisy.to_arrow(True).column_names == ["sex", "n", "n_low", "n_high"]
+    assert 0 < length(noisy.intervals(0.5)) < length(noisy.intervals()) < length(noisy.intervals(0.999))
+    line = noisy.price.halfwidths["n"]
+    assert line is not None
+    assert (
+        2 * line - 2 <= length(noisy.intervals()) <= 2 * line
+        or noisy.intervals().column("n_low")[1].as_py() == 0
+    )
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1, 95, -0.5, float("nan")])
+def test_a_confidence_that_is_none_is_refused(answer: Answer, level: float) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        answer.to_arrow(level)
+    assert str(refused.value) == (
+        f"intervals must be a confidence between 0 and 1, such as 0.95, not {level!r}."
+    )
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_missing_package_is_told_with_how_to_install_it(
+    answer: Answer, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InvalidInput) as refused:
+        getattr(answer, f"to_{package}")()
+    assert str(refused.value) == (
+        f"to_{package} needs the package {package}: pip install 'incrowd[{package}]'."
+    )
+
+
+def test_its_cost_is_that_of_its_price(noisy: Answer) -> None:
+    assert noisy.cost.epsilon() == 0.5
+    assert noisy.remaining[0].spent.epsilon is not None
+    assert repr(noisy).endswith(f"({noisy.price})")
+
+
+def test_an_answer_on_record_is_the_same_and_says_that_it_was_free(curator: Curator, noisy: Answer) -> None:
+    before = curator.budget()
+    again = curator.ask(SQL, epsilon=0.5, contribution=1)
+    assert again.recalled and not noisy.recalled
+    assert again.to_arrow(True) == noisy.to_arrow(True)
+    assert repr(again).endswith("(on record, free)") and "on record, free" in again._repr_html_()
+    assert curator.budget() == before
+
+
+def scaled(curator: Curator, small: int, large: int) -> Answer:
+    """An answer whose totals under both caps were these."""
+    answer = curator.ask(SQL, epsilon=3.0)
+    (released,) = answer.released
+    exact = Noisy("laplace", Fraction(1, 10**9))
+    factors: dict[str, Any] = {"m0": (small, large, exact, exact)}
+    return replace(answer, released=(replace(released, factors=factors),), _cache={})
+
+
+@pytest.mark.parametrize(
+    ("large", "factor", "notes"), [(80, 1.0, 0), (102, 1.02, 0), (150, 1.5, 1), (200, 2.0, 1), (201, 2.01, 2)]
+)
+def test_what_was_cut_is_noted_with_its_factor(
+    curator: Curator, large: int, factor: float, notes: int
+) -> None:
+    answer = scaled(curator, 100, large)
+    assert dict(answer.factors) == {"COUNT(*)": pytest.approx(factor)}
+    said = [note for note in answer.notes if note.startswith("COUNT(*): ")]
+    assert len(said) == notes
+    assert all(
+        part in " ".join(said) for part in [f"scaled back up by {factor:.2f}", "more of the total"][:notes]
+    )
+
+
+def test_an_answer_that_was_not_rescaled_has_no_factor(answer: Answer) -> None:
+    assert dict(answer.factors) == {} and answer.notes == ()
+
+
+def test_a_chart_is_drawn_at_a_confidence(answer: Answer) -> None:
+    pytest.importorskip("altair")
+    assert answer.plot().to_dict() == answer.plot(0.95).to_dict()
