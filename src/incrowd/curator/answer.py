@@ -1,6 +1,4 @@
-"""The answer: a table of noisy numbers with intervals, what it cost, what is left, and how much to trust
-it.
-"""
+"""The answer: a table of noisy numbers with intervals, its cost, what is left, and notes about its error."""
 
 from __future__ import annotations
 
@@ -51,8 +49,9 @@ class Answer:
         return self.price.confidence
 
     def to_arrow(self, intervals: float | bool | None = None) -> pa.Table:
-        """The answer as an Arrow table; with `intervals` (a confidence), name_low and name_high beside each
-        number.
+        """The answer as an Arrow table.
+
+        With `intervals` (a confidence), each number has its ends beside it: name_low and name_high.
         """
         return self._processed(self._level(intervals)).table
 
@@ -97,21 +96,20 @@ class Answer:
 
     @property
     def factors(self) -> Mapping[str, float]:
-        """By how much heavy units' shrinkage was undone, for each aggregate; 1 means that nothing was cut."""
-        found = {}
+        """By aggregate, the factor that undoes the shrinking of heavy units; 1 if nothing was cut."""
+        factors = {}
         for leaf, released in zip(self.plan.leaves, self.released, strict=True):
             for aggregate in leaf.aggregates:
                 for name in aggregate.measures:
                     if name in released.factors:
-                        found[aggregate.label] = float(released.factor(name, 0.5).value)
-        return found
+                        factors[aggregate.label] = float(released.factor(name, 0.5).value)
+        return factors
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers."""
-        notes = [
-            note for leaf in self.plan.leaves for note in (each.note for each in leaf.aggregates) if note
-        ]
+        aggregates = [aggregate for leaf in self.plan.leaves for aggregate in leaf.aggregates]
+        notes = [aggregate.note for aggregate in aggregates if aggregate.note]
         for label, factor in self.factors.items():
             if factor > 1.02:
                 notes.append(

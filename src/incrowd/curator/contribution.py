@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from incrowd.mechanisms import Laplace
 
 KEPT_BIAS = 0.1
-"""The part of the cut that remains as error after rescaling, as far as heavy units differ from others in
-their groups.
-"""
+"""The share of the cut that remains as error after rescaling, because heavy units are spread differently."""
 RATIO_BIAS = 0.02
 """How far cutting all rows of heavy units may move an average, as a share of the span of its values."""
 MOST_SCALED = 3.0
@@ -28,9 +26,7 @@ MOST_SCALED = 3.0
 BY_NOISE_ALONE = 0.05
 """The chance that some empty cell of a census is taken for a held one."""
 GAP = 3
-"""Cells that lie more than this above all others are left out: a few units that are not there, of weight
-2^40, would drown everything that is.
-"""
+"""Cells more than GAP above the rest are dropped: one false cell at 2^40 would dominate the estimate."""
 UNKNOWN_GROUPS = 32
 Use = Literal["sum", "rescaled", "ratio"]
 SPAN = 5
@@ -38,8 +34,9 @@ SPAN = 5
 
 
 def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) -> NDArray[np.int64]:
-    """Units per cell, with noise: cell 0 is weights up to 1, cell j up to 2^j; `counts` are units above 0,
-    1, 2, 4, ...
+    """Units per cell, with noise: cell 0 is weights up to 1, cell j up to 2^j.
+
+    `counts` are the units that weigh more than 0, 1, 2, 4, ...
     """
     cells = counts - np.append(counts[1:], 0)
     released: NDArray[np.int64] = Laplace(epsilon, sensitivity=distance).release(cells)
@@ -47,7 +44,7 @@ def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) ->
 
 
 def _held(cells: NDArray[np.int64], floor: float) -> NDArray[np.float64]:
-    """The cells that noise alone does not explain, up to the first wide gap."""
+    """The cells above `floor`, up to the first gap wider than GAP; 0 elsewhere."""
     held = np.where(cells > floor, cells, 0).astype(np.float64)
     places = np.flatnonzero(held)
     gaps = np.flatnonzero(np.diff(places) > GAP + 1)

@@ -70,8 +70,9 @@ class Curator:
         ledger: str | Path | None = None,
         **named: Any,
     ) -> Curator:
-        """A curator over data frames (pandas, polars or Arrow), given by name or as `tables={name: frame}`;
-        its ledger is in memory unless a path is given.
+        """A curator over data frames (pandas, polars or Arrow), by name or as `tables={name: frame}`.
+
+        The ledger is in memory unless `ledger` is a path.
 
         The rows are copied: what becomes of the frames later changes no answer. Columns of types that cannot
         be asked about (lists, bytes, durations) are left out with a warning.
@@ -122,8 +123,9 @@ class Curator:
         return self.answer(question, price, payment)
 
     def price(self, sql: str, epsilon: float | None = None, **options: Unpack[Options]) -> Price:
-        """What a question would cost, how wrong its answer would be, and what would be left. Reads no private
-        row.
+        """What a question would cost, how wrong its answer would be, and what would be left.
+
+        Reads no private row.
         """
         return self.price_of(self.prepare(Request(sql, epsilon, **options)))
 
@@ -138,8 +140,7 @@ class Curator:
         return replace(affording.price_of(question, self.catalog), before=self._ledger.remaining(analyst))
 
     def reserve(self, question: Prepared, price: Price) -> Payment:
-        """Step 4: spend the price, durably, before any private row is read; nothing if the answer is on
-        record.
+        """Step 4: spend the price durably, before any private row is read. An answer on record is free.
 
         A statement that might raise is refused while nothing is spent.
         """
@@ -261,7 +262,7 @@ def _by_name(tables: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict
     doubled = next((name for name in named if tables and name in tables), None)
     if doubled is not None:
         raise InvalidInput(f"The table {doubled} is given twice; leave out one of them.")
-    given = {**(tables or {}), **named}
-    if not given:
+    frames = {**(tables or {}), **named}
+    if not frames:
         raise InvalidInput("Give at least one table by name, such as Curator.from_tables(people=frame, ...).")
-    return given
+    return frames

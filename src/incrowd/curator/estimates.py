@@ -1,5 +1,4 @@
-"""From noisy measures to the columns that were asked, with intervals: arithmetic on released numbers, free of
-cost.
+"""From noisy measures to the columns that were asked, with intervals. Arithmetic on released numbers is free.
 
 An interval at confidence c is computed from a box: each of the k measures behind a column lies within its
 half-width at confidence 1 - (1 - c)/k, so by the union bound all of them do with probability c, and
@@ -49,8 +48,8 @@ class Span:
         return Span(self.value * other.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
 
     def per(self, count: Span) -> Span:
-        """Divided by a number of rows, which is at least 1 where there is anything to divide."""
-        rows = Span(*(np.maximum(each, 1.0) for each in (count.value, count.low, count.high)))
+        """Divided by a number of rows, taken as at least 1."""
+        rows = Span(*(np.maximum(rows, 1.0) for rows in (count.value, count.low, count.high)))
         corners = [a / b for a in (self.low, self.high) for b in (rows.low, rows.high)]
         return Span(self.value / rows.value, np.minimum.reduce(corners), np.maximum.reduce(corners))
 
@@ -62,11 +61,11 @@ class Span:
 
     def root(self) -> Span:
         """The square root of what is not negative."""
-        return Span(*(np.sqrt(np.maximum(each, 0.0)) for each in (self.value, self.low, self.high)))
+        return Span(*(np.sqrt(np.maximum(number, 0.0)) for number in (self.value, self.low, self.high)))
 
     def within(self, low: float, high: float) -> Span:
         """Clamped into what is possible."""
-        return Span(*(np.clip(each, low, high) for each in (self.value, self.low, self.high)))
+        return Span(*(np.clip(number, low, high) for number in (self.value, self.low, self.high)))
 
 
 def column(
@@ -76,32 +75,32 @@ def column(
     parts = [spans[name] for name in aggregate.measures]
     facts = [measures[name] for name in aggregate.measures]
     if aggregate.kind in ("count", "sum"):
-        found = parts[0] if factor is None else parts[0] * factor
+        total = parts[0] if factor is None else parts[0] * factor
         if facts[0].low >= 0:
-            found = Span(found.value, np.maximum(found.low, 0.0), np.maximum(found.high, 0.0))
+            total = Span(total.value, np.maximum(total.low, 0.0), np.maximum(total.high, 0.0))
         if aggregate.whole:
-            return Span(np.round(found.value), np.ceil(found.low - 1e-9), np.floor(found.high + 1e-9))
-        return found
+            return Span(np.round(total.value), np.ceil(total.low - 1e-9), np.floor(total.high + 1e-9))
+        return total
     if aggregate.kind == "avg":
         total, count = parts
         return (total.per(count) + facts[0].centre).within(facts[0].low, facts[0].high)
     if aggregate.kind == "var":
         total, squares, count = parts
         most = facts[1].high
-        found = _variance(total, squares, count, facts[1])
-        found = _unbiased(found, count, aggregate.sample).within(0.0, 2 * most)
-        return found.root() if aggregate.root else found
+        variance = _variance(total, squares, count, facts[1])
+        variance = _unbiased(variance, count, aggregate.sample).within(0.0, 2 * most)
+        return variance.root() if aggregate.root else variance
     if aggregate.kind == "covar":
         first, second, cross, count = parts
         most = facts[2].high
-        found = cross.per(count) - first.per(count) * second.per(count)
-        return _unbiased(found, count, aggregate.sample).within(-2 * most, 2 * most)
+        covariance = cross.per(count) - first.per(count) * second.per(count)
+        return _unbiased(covariance, count, aggregate.sample).within(-2 * most, 2 * most)
     first, second, squares_one, squares_two, cross, count = parts
     covariance = cross.per(count) - first.per(count) * second.per(count)
     spread = (
         _variance(first, squares_one, count, facts[2]) * _variance(second, squares_two, count, facts[3])
     ).root()
-    safe = Span(*(np.maximum(each, 1e-12) for each in (spread.value, spread.low, spread.high)))
+    safe = Span(*(np.maximum(number, 1e-12) for number in (spread.value, spread.low, spread.high)))
     corners = [a / b for a in (covariance.low, covariance.high) for b in (safe.low, safe.high)]
     return Span(covariance.value / safe.value, np.minimum.reduce(corners), np.maximum.reduce(corners)).within(
         -1.0, 1.0
@@ -113,9 +112,10 @@ def _variance(total: Span, squares: Span, count: Span, fact: Measure) -> Span:
     return ((squares.per(count) + fact.centre) - total.per(count).squared()).within(0.0, fact.high)
 
 
-def _unbiased(found: Span, count: Span, sample: bool) -> Span:
+def _unbiased(moment: Span, count: Span, sample: bool) -> Span:
+    """A mean over n rows times n / (n - 1), for a sample."""
     if not sample:
-        return found
-    rows = Span(*(np.maximum(each, 2.0) for each in (count.value, count.low, count.high)))
+        return moment
+    rows = Span(*(np.maximum(rows, 2.0) for rows in (count.value, count.low, count.high)))
     one = np.ones_like(rows.value)
-    return found * Span(rows.value / (rows.value - 1), one, rows.low / (rows.low - 1))
+    return moment * Span(rows.value / (rows.value - 1), one, rows.low / (rows.low - 1))

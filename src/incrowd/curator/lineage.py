@@ -1,4 +1,4 @@
-"""Which aggregate a column of the answer is: followed through the SQL above the leaves, which is not run."""
+"""Which aggregate each column of the answer shows: traced through the SQL above the leaves, not run."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Origin = tuple[int, Aggregate]
 
 
 def origins(plan: Plan) -> dict[str, Origin | None]:
-    """For each column of the answer that is no group key: its leaf and aggregate; None if it is computed."""
+    """By column of the answer, its leaf and aggregate; None if it is computed. Group keys are left out."""
     if not isinstance(plan.outer, exp.Select):
         return dict.fromkeys(plan.columns)
-    found: dict[str, Origin | None] = {}
+    origin: dict[str, Origin | None] = {}
     for name in plan.columns:
         column = _traced(plan.outer, name)
         if column is None:
-            found[name] = None
+            origin[name] = None
         elif isinstance(column, tuple):
             leaf, released = column
-            aggregate = next((each for each in plan.leaves[leaf].aggregates if each.name == released), None)
-            if aggregate is not None:
-                found[name] = (leaf, aggregate)
-    return found
+            aggregate = plan.leaves[leaf].columns.get(released)
+            if isinstance(aggregate, Aggregate):
+                origin[name] = (leaf, aggregate)
+    return origin
 
 
 def _traced(select: exp.Select, name: str) -> tuple[int, str] | str | None:
     """The leaf and released column behind a column; its text if it reads a public table; None if computed."""
-    picked = next((each for each in select.expressions if each.alias_or_name == name), None)
+    picked = next((item for item in select.expressions if item.alias_or_name == name), None)
     column = None if picked is None else picked.unalias()
     if not isinstance(column, exp.Column):
         return None

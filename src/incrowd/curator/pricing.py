@@ -39,9 +39,7 @@ from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
 
 CHAIN = 1024
-"""Sums state their Laplace noise as a chain of this many steps; their sensitivity is rounded up to a
-multiple.
-"""
+"""Sums state their Laplace noise as a chain of this many steps, so sensitivities are multiples of it."""
 WIDER = 1 + Fraction(1, 2**26)
 LEAST_SHARE = 1e-5
 """The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
@@ -109,9 +107,7 @@ class Price:
     delta: float
     lines: tuple[Line, ...]
     halfwidths: Mapping[str, float | None]
-    """For each column of the answer that is no group key: the half-width at the confidence, None where it is
-    not known beforehand.
-    """
+    """By column of the answer (keys left out): its half-width, or None if it is not known beforehand."""
     confidence: float
     notes: tuple[str, ...] = ()
     before: tuple[Balance, ...] = field(default=(), compare=False)
@@ -120,12 +116,12 @@ class Price:
     @property
     def remaining(self) -> tuple[Balance, ...]:
         """What would be left of each cap after paying."""
-        return tuple(Balance(each.cap, each.spent + self.charge) for each in self.before)
+        return tuple(Balance(balance.cap, balance.spent + self.charge) for balance in self.before)
 
     @property
     def fits(self) -> bool:
         """Whether every cap allows it."""
-        return all(fits(each.cap.limit, each.spent, self.charge) for each in self.before)
+        return all(fits(balance.cap.limit, balance.spent, self.charge) for balance in self.before)
 
     @property
     def charged_delta(self) -> float:
@@ -144,9 +140,8 @@ class Price:
 
     def line(self, leaf: int, kind: LineKind, target: str) -> Line | None:
         """The line of a release."""
-        return next(
-            (each for each in self.lines if (each.leaf, each.kind, each.target) == (leaf, kind, target)), None
-        )
+        asked = (leaf, kind, target)
+        return next((line for line in self.lines if (line.leaf, line.kind, line.target) == asked), None)
 
     def __repr__(self) -> str:
         return f"<Price {self}>"
@@ -166,8 +161,8 @@ def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
 
     In L2 hardly anything is cut, so there is nothing to undo.
     """
-    used = [each for each in leaf.aggregates if measure.name in each.measures]
-    linear = all(each.kind in ("count", "sum") for each in used)
+    users = [aggregate for aggregate in leaf.aggregates if measure.name in aggregate.measures]
+    linear = all(aggregate.kind in ("count", "sum") for aggregate in users)
     return (
         rescale
         and linear
@@ -179,16 +174,14 @@ def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
 
 
 def in_best_norm(plan: Plan, delta: float) -> Plan:
-    """The plan with units' groups bounded in L2 where that needs less noise: units may be in many groups, and
-    there is
-        a delta for Gaussian noise.
-    """
+    """Bound each unit's groups in L2 where Gaussian noise would be narrower (needs delta > 0)."""
     if not delta:
         return plan
     leaves = []
     for leaf in plan.leaves:
-        counts = [each for each in leaf.measures.values() if each.level == "pair" and each.value is None]
-        many = any(each.cap is None or each.cap >= FEW_GROUPS for each in counts)
+        pairs = [measure for measure in leaf.measures.values() if measure.level == "pair"]
+        caps = [measure.cap for measure in pairs if measure.value is None]
+        many = any(cap is None or cap >= FEW_GROUPS for cap in caps)
         spread = bool(leaf.units) and bool(leaf.keys) and (many or not leaf.public)
         leaves.append(leaf.in_l2() if spread else leaf)
     return replace(plan, leaves=tuple(leaves))
@@ -329,12 +322,12 @@ def _gaussian_mus(
         return {}, keys_delta
     slack = delta / 2 if keys_delta else delta
     choices = [forced, list(dict.fromkeys(sums + forced))]
-    found = [_shared_mu({key: parts[key] for key in chosen}, slack) for chosen in choices]
+    shared = [_shared_mu({key: parts[key] for key in chosen}, slack) for chosen in choices]
     spread = [
         sum(-math.log(mus[key]) if key in mus else math.log(math.sqrt(2) / parts[key]) for key in choices[1])
-        for mus in found
+        for mus in shared
     ]
-    best = found[1] if spread[1] < spread[0] else found[0]
+    best = shared[1] if spread[1] < spread[0] else shared[0]
     return best, keys_delta - slack if keys_delta and best else keys_delta
 
 
@@ -359,9 +352,8 @@ def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, f
         index, aggregate = origin
         measure = plan.leaves[index].measures[aggregate.measures[0]]
         if aggregate.kind in ("count", "sum") and measure.cap is not None:
-            line = next(
-                each for each in lines if (each.leaf, each.kind, each.target) == (index, "sum", measure.name)
-            )
+            asked = (index, "sum", measure.name)
+            line = next(line for line in lines if (line.leaf, line.kind, line.target) == asked)
             mechanism = line.mechanism(measure, plan.leaves[index].distance)
             widths[name] = float(mechanism.halfwidth(confidence)) * measure.step
     return widths
@@ -370,17 +362,18 @@ def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, f
 def _notes(plan: Plan) -> tuple[str, ...]:
     notes = []
     for leaf in plan.leaves:
-        notes += [each.note for each in leaf.aggregates if each.note]
+        kinds = {aggregate.kind for aggregate in leaf.aggregates}
+        notes += [aggregate.note for aggregate in leaf.aggregates if aggregate.note]
         if leaf.uncapped:
             notes.append(
                 "How much one unit may contribute is chosen privately from the data, so half-widths are "
                 "known only with the answer."
             )
-        if any(each.kind in ("avg", "var", "covar", "corr") for each in leaf.aggregates):
+        if kinds & {"avg", "var", "covar", "corr"}:
             notes.append(
                 "The error of averages and spreads shrinks with the number of rows in a group, which is not "
                 "known beforehand."
             )
-        if any(each.kind == "quantile" for each in leaf.aggregates):
+        if "quantile" in kinds:
             notes.append("A quantile's interval depends on how dense the data is around it.")
     return tuple(dict.fromkeys(notes))

@@ -63,9 +63,7 @@ def release(
     row: int,
     confidence: float,
 ) -> Quantiles:
-    """The quantiles of one group; `sensitivity` is C times the distance, and `row` one row's weight, in
-    steps.
-    """
+    """The quantiles of one group. In steps, `sensitivity` is C times the distance, `row` one row's weight."""
     order = sorted(set(ranks))
     shares = [Fraction(rank).limit_denominator(10**6) for rank in order]
     rate = epsilon * POINTS / len(order) / (2 * sensitivity)
@@ -78,15 +76,15 @@ def release(
     slack = min(math.ceil(point_miss + end_miss) + row + 1, MOST)
     edges = _added_up(cells)
     total = int(edges[-1])
-    points = sorted(_draw(edges, total * share, each) for share, each in zip(shares, rates, strict=True))
-    found = {}
+    points = sorted(_draw(edges, total * share, rate) for share, rate in zip(shares, rates, strict=True))
+    drawn = {}
     for rank, cell in zip(order, points, strict=True):
         below = np.append(edges[: cell + 1], edges[cell])
         above = np.append(edges[cell + 1], edges[cell + 1 :]) - edges[cell + 1]
         low = _draw(below, Fraction(int(edges[cell]) - slack), end_rate)
         high = cell + _draw(above, Fraction(slack), end_rate)
-        found[rank] = (cell, low, high)
-    return Quantiles(*(tuple(found[rank][place] for rank in ranks) for place in range(3)))
+        drawn[rank] = (cell, low, high)
+    return Quantiles(*(tuple(drawn[rank][place] for rank in ranks) for place in range(3)))
 
 
 def _spread(share: Fraction) -> Fraction:

@@ -66,7 +66,7 @@ class Released:
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
         """Each released column of the leaf at a confidence."""
         known = leaf.with_caps(self.caps) if leaf.uncapped else leaf
-        return {each.name: self._column(known, each, confidence) for each in known.aggregates}
+        return {aggregate.name: self._column(known, aggregate, confidence) for aggregate in known.aggregates}
 
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         if aggregate.kind == "quantile":
@@ -77,24 +77,24 @@ class Released:
             else []
         )
         numbers = len(aggregate.measures) + 2 * len(factors)
-        each_confidence = 1 - (1 - confidence) / numbers
+        shared_confidence = 1 - (1 - confidence) / numbers
         spans = {}
         for name in aggregate.measures:
             noise = self.noise[name]
             value = self.table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) * noise.step
-            spans[name] = Span.around(value, noise.halfwidth(each_confidence))
-        factor = self.factor(factors[0], each_confidence) if factors else None
+            spans[name] = Span.around(value, noise.halfwidth(shared_confidence))
+        factor = self.factor(factors[0], shared_confidence) if factors else None
         return column(aggregate, leaf.measures, spans, factor)
 
     def factor(self, measure: str, confidence: float) -> Span:
-        """By how much shrunken sums are scaled back up: at least 1."""
+        """The factor that scales shrunken sums back up: at least 1."""
         small, large, small_noise, large_noise = self.factors[measure]
         ends = []
         for total, noise in ((small, small_noise), (large, large_noise)):
             width = noise.halfwidth(confidence)
             ends.append((max(total, 1.0), max(total - width, 1.0), max(total + width, 1.0)))
         (s, s_low, s_high), (g, g_low, g_high) = ends
-        numbers = [np.array(max(each, 1.0)) for each in (g / s, g_low / s_high, g_high / s_low)]
+        numbers = [np.array(max(ratio, 1.0)) for ratio in (g / s, g_low / s_high, g_high / s_low)]
         return Span(*numbers)
 
     def _quantile(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
@@ -115,7 +115,7 @@ class Released:
     def to_bytes(self) -> bytes:
         """Arrow's stream format, with the noise in the schema's metadata."""
         about = {
-            "noise": {name: each.to_json() for name, each in self.noise.items()},
+            "noise": {name: noise.to_json() for name, noise in self.noise.items()},
             "caps": dict(self.caps),
             "factors": {
                 name: [a, b, c.to_json(), d.to_json()] for name, (a, b, c, d) in self.factors.items()
@@ -135,7 +135,7 @@ class Released:
         about = json.loads(table.schema.metadata[b"incrowd"])
         return cls(
             table.replace_schema_metadata(None),
-            {name: Noisy.from_json(each) for name, each in about["noise"].items()},
+            {name: Noisy.from_json(state) for name, state in about["noise"].items()},
             about["caps"],
             {
                 name: (a, b, Noisy.from_json(c), Noisy.from_json(d))

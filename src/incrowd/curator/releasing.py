@@ -1,6 +1,4 @@
-"""Execute and noise: the exact numbers of a leaf come in, noisy ones go out. The only place where both
-meet.
-"""
+"""Execute and noise: exact numbers of a leaf come in, noisy ones go out. Nothing else sees both."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ def _by_group(
     keys: pa.Table | None,
     chosen: ChosenCaps,
 ) -> Exact:
-    """The engine's rows sorted to their groups; groups outside a public domain belong nowhere."""
+    """The engine's rows, sorted to their groups. Groups outside a public domain are dropped."""
     parts = result.column("part").to_numpy()
     sums: dict[str, Steps] = {}
     cells: dict[str, tuple[Steps, Steps, Steps]] = {}
@@ -85,16 +83,16 @@ def _by_group(
                 first, second = (int(result.column(name)[row].as_py() or 0) for name in ("n0", "n1"))
                 totals[part.columns[0]] = (first, second)
                 continue
-            found = local.sql(
+            placed = local.sql(
                 f"SELECT place, result.* FROM result JOIN groups ON {on or 'TRUE'} WHERE part = {number}"
             ).to_arrow_table()
-            place = _steps(found, "place")
+            place = _steps(placed, "place")
             if part.kind == "histogram":
-                cells[part.columns[0]] = (place, _steps(found, "cell"), _steps(found, "n0"))
+                cells[part.columns[0]] = (place, _steps(placed, "cell"), _steps(placed, "n0"))
                 continue
             for column, name in enumerate(part.columns):
                 values = np.zeros(groups.num_rows, dtype=np.int64)
-                values[place] = _steps(found, f"n{column}")
+                values[place] = _steps(placed, f"n{column}")
                 sums[name] = values
     return Exact(leaf, groups, sums, sums.pop("keys", None), cells, totals, chosen)
 
@@ -151,28 +149,28 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
 
 
 def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) -> dict[str, pa.Array]:
-    """The cells of the quantiles of one histogram, and of their intervals' ends, for each shown group."""
+    """For each shown group, the cells of one histogram's quantiles and of the ends of their intervals."""
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "quantile", name)
     assert line is not None
-    users = [each for each in leaf.aggregates if each.measures == (name,)]
-    ranks = tuple(rank for each in users for rank in each.quantiles)
+    users = [aggregate for aggregate in leaf.aggregates if aggregate.measures == (name,)]
+    ranks = tuple(rank for aggregate in users for rank in aggregate.quantiles)
     reach = measure.sensitivity_steps * leaf.distance
     order = np.argsort(exact.cells[name][0], kind="stable")
-    place, cell, steps = (each[order] for each in exact.cells[name])
+    place, cell, steps = (column[order] for column in exact.cells[name])
     starts, ends = np.searchsorted(place, shown, "left"), np.searchsorted(place, shown, "right")
-    found = []
+    drawn = []
     for start, end in zip(starts, ends, strict=True):
         histogram = np.zeros(measure.buckets, dtype=np.int64)
         histogram[cell[start:end]] = steps[start:end]
-        found.append(
+        drawn.append(
             quantiles.release(histogram, ranks, line.epsilon, reach, 1 << -measure.exponent, price.confidence)
         )
     columns = {}
-    for rank, each in enumerate(users):
+    for rank, aggregate in enumerate(users):
         for suffix, cells in (("", "points"), ("_low", "lows"), ("_high", "highs")):
-            chosen = [getattr(every, cells)[rank] for every in found]
-            columns[f"{each.name}{suffix}"] = pa.array(chosen, pa.int64())
+            chosen = [getattr(group, cells)[rank] for group in drawn]
+            columns[f"{aggregate.name}{suffix}"] = pa.array(chosen, pa.int64())
     return columns
 
 

@@ -112,11 +112,11 @@ _making = threading.Lock()
 def sandbox() -> Sandbox:
     """This process's sandbox. A forked child must not speak to its parent's."""
     with _making:
-        found = _sandboxes.get(os.getpid())
-        if found is None:
-            found = _sandboxes[os.getpid()] = Sandbox()
-            atexit.register(found.close)
-        return found
+        running = _sandboxes.get(os.getpid())
+        if running is None:
+            running = _sandboxes[os.getpid()] = Sandbox()
+            atexit.register(running.close)
+        return running
 
 
 def _stream(table: pa.Table) -> bytes:

@@ -185,10 +185,10 @@ class Ledger:
         answers, entries = schema.answers.c, schema.entries.c
         which = (answers.question == question) & (answers.data_version == data_version)
         with self._store.reading() as connection:
-            found = connection.execute(
+            recorded = connection.execute(
                 select(answers.seq, answers.analyst).where(which).order_by(answers.seq)
             )
-            seen = [row for row in found if self.caps.may_see(analyst, row.analyst)]
+            seen = [row for row in recorded if self.caps.may_see(analyst, row.analyst)]
             if not seen:
                 return None
             seq = min(seen, key=lambda row: (row.analyst != analyst, row.seq)).seq

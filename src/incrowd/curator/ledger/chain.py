@@ -30,7 +30,7 @@ def canonical(value: object) -> str:
 
 
 def digest(content: object) -> str:
-    """SHA-256 in hexadecimal; nothing's hash for what is no bytes, as an altered row may hold."""
+    """SHA-256 in hexadecimal; '' if `content` is not bytes (a tampered row)."""
     return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else ""
 
 

@@ -35,6 +35,6 @@ def charge_from_json(text: str) -> Charge:
 
 
 def covers(paid: Charge, cost: Charge) -> bool:
-    """Whether `paid` is at least `cost` in every currency; none at all counts as beyond any number."""
+    """True if `paid` is at least `cost` in every currency; None means unbounded in that currency."""
     pairs = ((getattr(paid, name), getattr(cost, name)) for name in FIELDS)
     return all(had is None or (due is not None and had >= due) for had, due in pairs)
