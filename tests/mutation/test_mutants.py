@@ -1,10 +1,12 @@
-"""The mutation tester: every fault changes one place of a module, and every module of query has its tests."""
+"""The mutation tester: every fault changes one place of a module, and modules have tests of their own."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.mutation.__main__ import ROOT, mirror_of, modules_in, name_of
 from tests.mutation.mutants import mutants
@@ -67,6 +69,7 @@ def test_a_module_is_tested_by_the_file_that_mirrors_it() -> None:
     assert name_of(src / "query" / "sql.py") == "incrowd.query.sql"
 
 
-def test_every_module_of_query_has_a_mirror() -> None:
-    for file in modules_in([str(ROOT / "src" / "incrowd" / "query")]):
+@pytest.mark.parametrize("room", ["query", "curator"])
+def test_every_module_has_a_mirror(room: str) -> None:
+    for file in modules_in([str(ROOT / "src" / "incrowd" / room)]):
         assert mirror_of(Path(file)).exists(), file
