@@ -153,19 +153,19 @@ def _inode(file: Path | None) -> tuple[int, int] | None:
     return state.st_dev, state.st_ino
 
 
-def connect(where: str | Path | None, found: Founding | None = None) -> Store:
+def connect(where: str | Path | None, first: Founding | None = None) -> Store:
     """The store at a path or URL; in memory, for a session, where it is None.
 
-    `found` writes the first rows of a new ledger, within the transaction that makes its tables; without it a
+    `first` writes the first rows of a new ledger, within the transaction that makes its tables; without it a
     ledger that is not there is an error.
     """
     if where is None:
         engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        return _ready(Store(engine, _MEMORY), found)
+        return _ready(Store(engine, _MEMORY), first)
     url = _url(where)
     if url.get_backend_name() == "sqlite":
         file = Path(url.database or "")
-        if found is None and not file.exists():
+        if first is None and not file.exists():
             raise LedgerError(f"There is no ledger at {file}.")
         if file.is_dir():
             raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
@@ -173,7 +173,7 @@ def connect(where: str | Path | None, found: Founding | None = None) -> Store:
             raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
         # Readers do not wait for each other, so there may be as many connections as threads.
         engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1)
-        return _ready(Store(engine, str(file)), found)
+        return _ready(Store(engine, str(file)), first)
     name = url.render_as_string(hide_password=True)
     try:
         # A writer that waited for the head's lock must see what was committed meanwhile.
@@ -182,7 +182,7 @@ def connect(where: str | Path | None, found: Founding | None = None) -> Store:
         )
     except ModuleNotFoundError:
         raise LedgerError(f"The ledger {name} needs a driver; run pip install 'incrowd[postgres]'.") from None
-    return _ready(Store(engine, name), found)
+    return _ready(Store(engine, name), first)
 
 
 def _url(where: str | Path) -> URL:
@@ -204,24 +204,24 @@ def _url(where: str | Path) -> URL:
     return url
 
 
-def _ready(store: Store, found: Founding | None) -> Store:
+def _ready(store: Store, first: Founding | None) -> Store:
     """Check that the database is a ledger; make it one if it is empty and may be."""
     try:
         _prepare_connections(store)
         # Somebody else's database must not be touched, so look before the first write.
         with store.reading() as connection:
             exists = _is_ledger(store, connection)
-        if not exists and found is None:
+        if not exists and first is None:
             raise LedgerError(f"There is no ledger at {store.name}.")
         if store.is_sqlite and store.name != _MEMORY:
             _write_ahead(store)
-        if not exists and found is not None:
+        if not exists and first is not None:
             with store.writing() as connection:
                 if not store.is_sqlite:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
                 if not _is_ledger(store, connection):  # another process may have been first
                     schema.metadata.create_all(connection)
-                    found(connection)
+                    first(connection)
     except LedgerError:
         store.close()
         raise
