@@ -33,7 +33,7 @@ from incrowd.curator.request import Request
 from incrowd.curator.thresholds import threshold_for
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
 from incrowd.noise import categorical
-from incrowd.query import Measure, Plan
+from incrowd.query import Measure, Plan, bound
 
 from .repeating import answers
 
@@ -255,7 +255,7 @@ def narrowed(self: Line, measure: Measure, distance: int) -> Laplace | Gaussian:
 
 
 mechanism = Line.mechanism
-bound_plan = preparing.bound
+bound_plan = bound
 
 
 def test_half_the_noise_is_caught_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from incrowd import Curator
 from incrowd.backends import census_statement
-from incrowd.backends.statement import CENSUS_CELLS
+from incrowd.backends.measures import CENSUS_CELLS
 from incrowd.curator import census, contribution
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps

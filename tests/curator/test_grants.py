@@ -15,6 +15,7 @@ from incrowd import BudgetExceeded, Curator, IncrowdError, InvalidInput, LedgerE
 from incrowd.curator import grants
 from incrowd.curator.grants import Grant
 from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.noise import categorical
 
 TOWNS = ["a", "b", "c"]
 ALL = {"sums": 2, "histogram": 1, "tree": 1, "select": 1}
@@ -177,7 +178,7 @@ def _noted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
             return original(self, value)
 
         monkeypatch.setattr(mechanism, "release", release)
-    original = grants.categorical
+    original = categorical
 
     def drawn(utilities: Any, rate: Fraction) -> Any:
         steps.append((rate, np.asarray(utilities)))

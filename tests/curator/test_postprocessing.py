@@ -9,6 +9,7 @@ import pytest
 
 from incrowd import Curator, QueryError
 from incrowd.curator import postprocessing
+from incrowd.curator.sandbox import SandboxError
 
 PEOPLE = pa.table({"id": range(40), "x": [float(i % 7) for i in range(40)], "g": [i % 2 for i in range(40)]})
 
@@ -64,7 +65,7 @@ def test_what_fails_in_spite_of_all_has_its_columns_and_says_why(
 
     def failing(query: object, tables: list[pa.Table], public: object) -> pa.Table:
         if tables[0].num_rows:
-            raise postprocessing.SandboxError("Out of Range Error: too large")
+            raise SandboxError("Out of Range Error: too large")
         return run(query, tables, public)  # type: ignore[arg-type]
 
     monkeypatch.setattr(postprocessing, "_run", failing)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from incrowd import Curator, InvalidInput, NotPermitted, QueryError
 from incrowd.curator import pricing
-from incrowd.curator.pricing import Price
+from incrowd.curator.pricing import Line, Price
 from incrowd.curator.request import Request
+from incrowd.mechanisms import Gaussian, Laplace
 
 PEOPLE = pa.table(
     {"id": [1, 1, 2, 3], "age": [20, 30, 40, 50], "town": ["a", "b", "a", "c"], "pay": [1.0, 2.5, 3.0, 9.0]}
@@ -59,7 +60,7 @@ def test_laplace_shares_add_up_to_epsilon_exactly() -> None:
     assert sum((line.epsilon for line in price.lines), Fraction(0)) == Fraction("0.7")
 
 
-def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[object, object]]:
+def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[Line, Laplace | Gaussian]]:
     plan = made.prepare(Request(question)).plan
     found = []
     for line in price.lines:

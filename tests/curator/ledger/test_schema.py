@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, create_engine, create_mock_engine, delete, insert, select, update
+from sqlalchemy import Connection, create_engine, create_mock_engine, delete, insert, make_url, select, update
 from sqlalchemy.exc import IntegrityError
 
 from incrowd.curator.ledger import schema
@@ -66,12 +66,13 @@ def test_there_is_one_head_and_one_answer_for_a_reservation(connection: Connecti
 
 
 def statements_for(url: str) -> str:
-    made: list[str] = []
+    dialect = make_url(url).get_dialect()()
+    statements: list[str] = []
     engine = create_mock_engine(
-        url, lambda statement, *_: made.append(str(statement.compile(dialect=engine.dialect)))
+        url, lambda statement, *_: statements.append(str(statement.compile(dialect=dialect)))
     )
     schema.metadata.create_all(engine, checkfirst=False)
-    return "\n".join(made)
+    return "\n".join(statements)
 
 
 def test_each_database_gets_triggers_of_its_own() -> None:

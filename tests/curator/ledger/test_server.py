@@ -78,7 +78,8 @@ def test_writers_wait_for_their_turn_whatever_the_servers_defaults(
     waiter.join()
     assert paid == [head.seq + 1]
     assert first.verify().require().reservations == 2
-    first.close(), second.close()
+    first.close()
+    second.close()
 
 
 def test_a_frozen_curator_does_not_stop_the_others_for_ever(ledger: Ledger) -> None:
