@@ -25,13 +25,13 @@ def test_operations_contain_every_true_value_of_the_box(
     one, other = span(a, width), span(b, width)
     true_a, true_b = a + da * width, b + db * width
     slack = 1e-6 * (1 + abs(true_a)) * (1 + abs(true_b))
-    for found, truth in (
+    for estimate, truth in (
         (one + other, true_a + true_b),
         (one - other, true_a - true_b),
         (one * other, true_a * true_b),
         (one.squared(), true_a**2),
     ):
-        assert found.low[0] - slack <= truth <= found.high[0] + slack
+        assert estimate.low[0] - slack <= truth <= estimate.high[0] + slack
 
 
 @given(numbers, offsets, st.floats(2, 1e6), offsets)
@@ -40,9 +40,9 @@ def test_a_ratio_contains_every_true_value_with_at_least_one_row(
 ) -> None:
     width = 5.0
     truth_rows = max(1.0, rows + dr * width)
-    found = span(total, width).per(span(rows, width))
+    estimate = span(total, width).per(span(rows, width))
     truth = (total + dt * width) / truth_rows
-    assert found.low[0] - 1e-6 * (1 + abs(truth)) <= truth <= found.high[0] + 1e-6 * (1 + abs(truth))
+    assert estimate.low[0] - 1e-6 * (1 + abs(truth)) <= truth <= estimate.high[0] + 1e-6 * (1 + abs(truth))
 
 
 def measure(name: str, low: float, high: float, centre: float = 0.0) -> Measure:
@@ -67,13 +67,13 @@ def test_moments_without_noise_give_the_textbook_figures() -> None:
 
 
 def test_counts_are_whole_and_their_interval_starts_at_zero() -> None:
-    found = column(
+    estimate = column(
         Aggregate("c", "count", "COUNT", ("n",), whole=True),
         {"n": measure("n", 0, 1)},
         {"n": span(3.4, 10)},
         None,
     )
-    assert found.value[0] == 3 and found.low[0] == 0 and found.high[0] == 13
+    assert estimate.value[0] == 3 and estimate.low[0] == 0 and estimate.high[0] == 13
 
 
 ROWS, CENTRE = 10_000.0, 50.0
@@ -137,46 +137,46 @@ def test_an_interval_over_many_rows_is_as_wide_as_its_noise(
     exact = column(aggregate, BOUNDED, moments(0.0), None)
     assert np.allclose([exact.low[0], exact.value[0], exact.high[0]], truth, rtol=1e-9)
     for width in (1.0, 4.0):
-        found = column(aggregate, BOUNDED, moments(width), None)
-        assert np.isclose(found.value[0], truth, rtol=1e-9)
-        assert np.isclose(truth - found.low[0], slope * width / ROWS, rtol=0.1)
-        assert np.isclose(found.high[0] - truth, slope * width / ROWS, rtol=0.1)
+        estimate = column(aggregate, BOUNDED, moments(width), None)
+        assert np.isclose(estimate.value[0], truth, rtol=1e-9)
+        assert np.isclose(truth - estimate.low[0], slope * width / ROWS, rtol=0.1)
+        assert np.isclose(estimate.high[0] - truth, slope * width / ROWS, rtol=0.1)
 
 
 @pytest.mark.parametrize("aggregate", [AVERAGE, VARIANCE, DEVIATION, COVARIANCE, CORRELATION])
 def test_an_interval_narrows_with_more_rows_and_less_noise(aggregate: Aggregate) -> None:
     def length(width: float, rows: float) -> float:
-        found = column(aggregate, BOUNDED, moments(width, rows), None)
-        return float(found.high[0] - found.low[0])
+        estimate = column(aggregate, BOUNDED, moments(width, rows), None)
+        return float(estimate.high[0] - estimate.low[0])
 
     assert 0 < length(1.0, 1e5) < 0.12 * length(1.0, 1e4)
     assert 0 < length(0.5, 1e4) < 0.6 * length(1.0, 1e4)
 
 
 def test_an_average_of_hardly_any_rows_is_only_known_to_lie_in_its_bounds() -> None:
-    found = column(AVERAGE, BOUNDED, moments(200.0, rows=1.0), None)
-    assert (found.low[0], found.high[0]) == (0.0, 100.0)
+    estimate = column(AVERAGE, BOUNDED, moments(200.0, rows=1.0), None)
+    assert (estimate.low[0], estimate.high[0]) == (0.0, 100.0)
 
 
 def test_a_sample_s_variance_divides_by_one_row_less() -> None:
     sample = Aggregate("a", "var", "VAR_SAMP", ("x", "xx", "n"), sample=True)
-    found = column(sample, BOUNDED, moments(0.0, rows=5.0), None)
-    assert np.isclose(found.value[0], VAR_X * 5 / 4) and np.isclose(found.high[0], VAR_X * 5 / 4)
-    assert np.isclose(found.low[0], VAR_X)
+    estimate = column(sample, BOUNDED, moments(0.0, rows=5.0), None)
+    assert np.isclose(estimate.value[0], VAR_X * 5 / 4) and np.isclose(estimate.high[0], VAR_X * 5 / 4)
+    assert np.isclose(estimate.low[0], VAR_X)
 
 
 def test_opposite_columns_are_correlated_negatively() -> None:
     opposite = {**moments(1.0), "xy": span((-COVAR + MEAN_X * MEAN_Y) * ROWS, 1.0)}
-    found = column(CORRELATION, BOUNDED, opposite, None)
-    assert np.isclose(found.value[0], -R) and found.high[0] < 0
+    estimate = column(CORRELATION, BOUNDED, opposite, None)
+    assert np.isclose(estimate.value[0], -R) and estimate.high[0] < 0
     assert column(COVARIANCE, BOUNDED, opposite, None).high[0] < 0
 
 
 def test_a_factor_scales_a_sum_and_both_ends() -> None:
     factor = Span(np.array([2.0]), np.array([1.5]), np.array([3.0]))
     total = Aggregate("a", "sum", "SUM", ("y",))
-    found = column(total, BOUNDED, {"y": span(100.0, 10.0)}, factor)
-    assert (found.value[0], found.low[0], found.high[0]) == (200.0, 135.0, 330.0)
+    estimate = column(total, BOUNDED, {"y": span(100.0, 10.0)}, factor)
+    assert (estimate.value[0], estimate.low[0], estimate.high[0]) == (200.0, 135.0, 330.0)
     signed = {"y": measure("y", -100.0, 100.0)}
-    found = column(total, signed, {"y": span(-100.0, 10.0)}, factor)
-    assert (found.value[0], found.low[0], found.high[0]) == (-200.0, -330.0, -135.0)
+    estimate = column(total, signed, {"y": span(-100.0, 10.0)}, factor)
+    assert (estimate.value[0], estimate.low[0], estimate.high[0]) == (-200.0, -330.0, -135.0)

@@ -77,10 +77,10 @@ def test_public_keys_are_the_product_of_their_domains_in_order(domains: list[tup
 
 
 def test_declared_and_looked_up_domains_are_combined(curator: Curator) -> None:
-    found = keys(curator, "SELECT sex, town, COUNT(*) FROM people GROUP BY sex, town")
-    assert found is not None
-    assert set(found) >= set(itertools.product(["f", "m"], ["hull", "york"]))
-    assert len(found) == len(set(found))
+    combined = keys(curator, "SELECT sex, town, COUNT(*) FROM people GROUP BY sex, town")
+    assert combined is not None
+    assert set(combined) >= set(itertools.product(["f", "m"], ["hull", "york"]))
+    assert len(combined) == len(set(combined))
 
 
 def test_listed_values_are_the_groups(curator: Curator) -> None:

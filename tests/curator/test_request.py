@@ -25,7 +25,7 @@ def test_options_are_the_keywords_of_a_request_besides_sql_and_epsilon() -> None
 @pytest.mark.parametrize("method", [Curator.ask, Curator.price])
 def test_ask_and_price_take_sql_and_epsilon_by_place(method: object) -> None:
     parameters = list(inspect.signature(method).parameters.values())  # type: ignore[arg-type]
-    placed = [each.name for each in parameters if each.kind == each.POSITIONAL_OR_KEYWORD]
+    placed = [parameter.name for parameter in parameters if parameter.kind == parameter.POSITIONAL_OR_KEYWORD]
     assert placed == ["self", "sql", "epsilon"]
     assert parameters[-1].kind == inspect.Parameter.VAR_KEYWORD
 

@@ -113,9 +113,7 @@ def _draw(edges: NDArray[Any], target: Fraction, rate: Fraction) -> int:
 
 
 def value_of(measure: Measure, cell: int, end: str) -> float:
-    """The value that stands for a cell: its middle, or its lower or upper edge; the whole number itself
-    where cells are such.
-    """
+    """The middle, lower or upper edge of a cell; the number itself if a cell is one whole number."""
     width = (measure.high - measure.low) / measure.buckets
     if measure.whole and width == 1:
         return measure.low + cell
