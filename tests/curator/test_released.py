@@ -154,3 +154,8 @@ def test_rows_are_sorted_by_all_keys() -> None:
     released = Released(table, {})
     assert released.sorted_by_keys(2).table.column("m0").to_pylist() == [4, 2, 3, 1]
     assert released.sorted_by_keys(0) is released
+
+
+def test_a_release_is_for_95_percent_unless_it_says_otherwise() -> None:
+    released = Released(pa.table({"m0": [1]}), {})
+    assert (released.confidence, released.caps, released.factors) == (0.95, {}, {})
