@@ -93,6 +93,30 @@ def test_totals_are_the_weight_under_the_cap_and_under_the_generous_one(curator:
     assert released.caps == chosen.caps
 
 
+def test_the_totals_of_nobody_are_zero(curator: Curator) -> None:
+    question, _ = asked(curator, COUNT.replace("GROUP", "WHERE pay > 100 GROUP"))
+    (leaf,) = question.plan.leaves
+    chosen = ChosenCaps(dict.fromkeys(leaf.uncapped, 1.0), {"m0": 8.0})
+    assert executed(curator, question, chosen).totals == {"m0": (0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        (COUNT, ["k0", "m0"]),
+        ("SELECT DISTINCT town FROM people", ["k0"]),
+        ("SELECT 1 AS one FROM people HAVING TRUE", ["nothing"]),
+    ],
+)
+def test_a_release_has_its_keys_and_measures_or_one_empty_number(
+    curator: Curator, sql: str, columns: list[str]
+) -> None:
+    question, price = asked(curator, sql, contribution=3)
+    exact = executed(curator, question)
+    table = noise(0, exact, price).table
+    assert table.column_names == columns and table.num_rows == exact.groups.num_rows
+
+
 STREETS = "SELECT street, COUNT(*) AS n FROM people GROUP BY street"
 
 
