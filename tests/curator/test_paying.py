@@ -34,6 +34,7 @@ def spent(ledger: Ledger) -> Charge:
 def test_recalling_spends_nothing(ledger: Ledger) -> None:
     payment = recall(ledger)
     assert (payment.recorded, payment.recalled, payment.reservation) == (None, False, None)
+    assert payment == Payment(ledger, SOLE_ANALYST, "q", "v1")
     assert spent(ledger) == Charge.nothing()
 
 
