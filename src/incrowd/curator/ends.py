@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlglot import exp
 
 from incrowd.query import Plan
-from incrowd.query.sql import DIALECT
+from incrowd.query.sql import DIALECT, from_items
 
 
 class Ends(NamedTuple):
@@ -72,9 +72,7 @@ def _ends_of_sources(select: exp.Select, released: Mapping[str, list[str]]) -> d
         low, high = (exp.column(f"{name}{end}", table=table, quoted=quoted) for end in ("_low", "_high"))
         known[exp.column(name, table=table, quoted=quoted).sql(DIALECT)] = Ends(low, high)
 
-    start = select.args.get("from_")
-    joins = select.args.get("joins") or []
-    for source in ([start.this] if start is not None else []) + [join.this for join in joins]:
+    for source in from_items(select):
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
             inner = _with_ends(source.this, released)
             source.set("this", inner)

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from incrowd.query import Aggregate, Plan
 from incrowd.query.plan import released_index
+from incrowd.query.sql import from_items
 
 Origin = tuple[int, Aggregate]
 
@@ -33,9 +34,7 @@ def _traced(select: exp.Select, name: str) -> tuple[int, str] | str | None:
     column = None if picked is None else picked.unalias()
     if not isinstance(column, exp.Column):
         return None
-    start = select.args.get("from_")
-    joins = select.args.get("joins") or []
-    for source in ([start.this] if start is not None else []) + [join.this for join in joins]:
+    for source in from_items(select):
         if column.table and source.alias_or_name != column.table:
             continue
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):

@@ -16,7 +16,7 @@ from incrowd.query.group_keys import key_for, narrowed
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Key, Leaf, released_name
-from incrowd.query.sql import DIALECT
+from incrowd.query.sql import DIALECT, from_items
 from incrowd.query.typed import said
 
 
@@ -49,7 +49,7 @@ class Cutter:
             return node
         if not isinstance(node, exp.Select):
             raise QueryError(f"{type(node).__name__.upper()} is not possible here; write a SELECT.")
-        below = _from_items(node)
+        below = from_items(node)
         released = [item for item in below if self._released(item)]
         if not released:
             if not is_aggregating(node) and not node.args.get("distinct"):
@@ -77,7 +77,7 @@ class Cutter:
         inner = node.this
         if not isinstance(inner, exp.Select):
             return isinstance(inner, exp.SetOperation)
-        if any(self._released(item) for item in _from_items(inner)):
+        if any(self._released(item) for item in from_items(inner)):
             return True
         if not is_aggregating(inner) and not inner.args.get("distinct"):
             return False
@@ -130,12 +130,6 @@ class Cutter:
         (relation,) = below.items.values()
         declared = [self.world.catalog.tables[name].contribution for name in relation.tables]
         return None if len(declared) != 1 or declared[0] is None else float(declared[0])
-
-
-def _from_items(select: exp.Select) -> list[exp.Expr]:
-    start = select.args.get("from_")
-    joins = select.args.get("joins") or []
-    return ([start.this] if start is not None else []) + [join.this for join in joins]
 
 
 def _outer(

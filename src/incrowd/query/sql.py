@@ -230,3 +230,14 @@ def number(node: exp.Expr) -> float | None:
         value = float(node.this)
         return value if abs(value) < float("inf") else None
     return None
+
+
+def from_items(select: exp.Select) -> list[exp.Expr]:
+    """What a SELECT reads: the tables and sub-queries of FROM and of its joins.
+
+    >>> [item.alias_or_name for item in from_items(exp.select("*").from_("a").join("b", on="a.x = b.x"))]
+    ['a', 'b']
+    """
+    start = select.args.get("from_")
+    joins = select.args.get("joins") or []
+    return ([start.this] if start is not None else []) + [join.this for join in joins]
