@@ -143,7 +143,7 @@ REFUSED: list[tuple[Callable[[Curator, Grant], Any], type[IncrowdError], str]] =
     (
         lambda made, grant: grant.histogram("SELECT town, COUNT(*) FROM t GROUP BY town"),
         QueryError,
-        "without GROUP",
+        "without GROUP BY",
     ),
     (lambda made, grant: grant.histogram("SELECT pay FROM t", contribution=2), QueryError, "not public"),
     (
@@ -151,6 +151,41 @@ REFUSED: list[tuple[Callable[[Curator, Grant], Any], type[IncrowdError], str]] =
         QueryError,
         "by groups",
     ),
+    (
+        lambda made, grant: grant.select("SELECT town, -SUM(pay) FROM t GROUP BY town", contribution=2),
+        QueryError,
+        "nothing computed",
+    ),
+    (
+        lambda made, grant: grant.select(
+            "SELECT town, COUNT(*) AS n FROM t GROUP BY town HAVING COUNT(*) < 9", contribution=2
+        ),
+        QueryError,
+        "nothing computed",
+    ),
+    (
+        lambda made, grant: grant.select(
+            "SELECT town, COUNT(*) AS n FROM t GROUP BY town LIMIT 1", contribution=2
+        ),
+        QueryError,
+        "nothing computed",
+    ),
+    (
+        lambda made, grant: grant.tree("SELECT age FROM t ORDER BY age LIMIT 3", contribution=2),
+        QueryError,
+        "LIMIT",
+    ),
+    (lambda made, grant: grant.sums("SELECT COUNT(*) FROM t", contribution="x"), QueryError, "whole number"),  # type: ignore[arg-type]
+    (lambda made, grant: grant.sums("SELECT COUNT(*) FROM t", contribution=True), QueryError, "whole number"),
+    (lambda made, grant: made.grant(1.0, purpose="x", confidence=2), InvalidInput, "confidence"),
+    (lambda made, grant: made.grant(1.0, purpose="x", schedule=None), InvalidInput, "schedule"),  # type: ignore[arg-type]
+    (lambda made, grant: made.grant(1.0, purpose="x", about={1: 2}), InvalidInput, "plain values"),  # type: ignore[dict-item]
+    (
+        lambda made, grant: made.grant(1.0, purpose="x", about={"a": np.arange(5)}),
+        InvalidInput,
+        "plain values",
+    ),
+    (lambda made, grant: made.grant(10**400, 1e-6, purpose="x"), InvalidInput, "epsilon"),
     (lambda made, grant: grant.record("text"), InvalidInput, "bytes"),  # type: ignore[arg-type]
     (lambda made, grant: made.grant(1.0, purpose=" "), InvalidInput, "purpose"),
     (lambda made, grant: made.grant(1e6, purpose="x"), BudgetExceeded, "epsilon"),

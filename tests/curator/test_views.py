@@ -71,3 +71,10 @@ def test_long_tables_are_cut_and_say_so() -> None:
 def test_csv_quotes_what_it_must() -> None:
     table = pa.table({"a,b": ['say "x"', "two\nlines"]})
     assert csv_of(table) == '"a,b"\r\n"say ""x"""\r\n"two\nlines"\r\n'
+
+
+def test_columns_of_one_name_and_moments_beyond_python_are_shown() -> None:
+    far = pa.array([2**60], pa.timestamp("us"))
+    table = pa.table([pa.array([1]), pa.array([2]), far], ["n", "n", "t"])
+    assert text_of(table).splitlines()[1].split()[:2] == ["1", "2"]
+    assert csv_of(table).startswith("n,n,t\r\n1,2,")

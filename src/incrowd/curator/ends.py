@@ -88,9 +88,9 @@ def _ends_of_sources(select: exp.Select, released: Mapping[str, list[str]]) -> d
 
 def ends_of(node: exp.Expr, known: Known) -> Ends | None:
     """The ends of an expression; None where they cannot be followed."""
-    column = known.get(node.sql(DIALECT))
-    if column is not None:
-        return column.map(lambda end: end.copy())
+    if isinstance(node, exp.Column):
+        column = known.get(node.sql(DIALECT))
+        return None if column is None else column.map(lambda end: end.copy())
     if isinstance(node, exp.Literal):
         return None if node.is_string else Ends(node.copy(), node.copy())
     if isinstance(node, exp.Paren):

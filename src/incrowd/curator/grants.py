@@ -8,6 +8,7 @@ the same data is recalled for nothing. `Curator.ask` is the smallest grant: one 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import threading
@@ -36,7 +37,7 @@ from incrowd.mechanisms.additive import tree as trees
 from incrowd.noise import categorical
 from incrowd.privacy import Guarantee
 from incrowd.query import Leaf, Measure, parse
-from incrowd.query.sql import DIALECT
+from incrowd.query.sql import DIALECT, from_items
 
 if TYPE_CHECKING:
     from incrowd.curator.curator import Curator
@@ -112,12 +113,13 @@ class Grant:
         """The grant of a schedule: on record, or paid now."""
         if not isinstance(purpose, str) or not purpose.strip():
             raise InvalidInput("A grant needs a purpose in words, such as purpose='k-means of adult'.")
+        if not (type(confidence) in (int, float) and 0 < confidence < 1):
+            raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
         steps = read_schedule(schedule)
         unused = strengths(steps, epsilon, delta)
         named = [(step.kind, step.share) for step in steps]
-        text = json.dumps(
-            ["grant", purpose, repr(epsilon), repr(delta), confidence, named, about or {}], default=repr
-        )
+        told = _told({} if about is None else about)
+        text = json.dumps(["grant", purpose, repr(epsilon), repr(delta), confidence, named, told])
         question = hashlib.sha256(text.encode()).hexdigest()
         payment, cost = Payment.recall(curator.ledger, analyst, question, version), together(unused)
         if payment.recorded is None:
@@ -203,9 +205,10 @@ class Grant:
         """
         question, leaf = self._prepared(Request(sql, delta=0.0, contribution=contribution, groups=groups))
         kinds = [aggregate.kind for aggregate in leaf.aggregates]
-        if not leaf.keys or len(kinds) != 1 or kinds[0] not in ("count", "sum"):
+        plain = _plain(question.plan.outer)
+        if not leaf.keys or len(kinds) != 1 or kinds[0] not in ("count", "sum") or not plain:
             raise QueryError(
-                "A selection needs one COUNT or SUM by groups, such as "
+                "A selection needs one COUNT or SUM by groups and nothing computed from it, such as "
                 "SELECT town, COUNT(*) FROM t GROUP BY town."
             )
         strength = self._use("select")
@@ -314,10 +317,42 @@ def _noise_for(
 def _select(sql: str) -> exp.Select:
     tree = parse(sql).tree.copy()
     if not isinstance(tree, exp.Select) or any(
-        tree.args.get(part) for part in ("group", "having", "distinct")
+        tree.args.get(part) for part in ("group", "having", "distinct", "order", "limit", "offset")
     ):
-        raise QueryError("Select the columns of rows, without GROUP BY, such as SELECT age FROM adult.")
+        raise QueryError(
+            "Select the columns of rows, without GROUP BY, ORDER BY or LIMIT, such as SELECT age FROM adult."
+        )
     return tree
+
+
+def _plain(outer: exp.Query) -> bool:
+    """Whether the SQL above the released numbers shows them as they are, in any order."""
+    if not isinstance(outer, exp.Select) or any(
+        outer.args.get(part) for part in ("where", "limit", "offset")
+    ):
+        return False
+    return all(isinstance(column.unalias(), exp.Column) for column in outer.expressions) and all(
+        isinstance(item, exp.Table) for item in from_items(outer)
+    )
+
+
+def _told(about: object) -> str:
+    """What tells a grant from others, as text that is the same for the same values only."""
+
+    def plain(value: object) -> bool:
+        if isinstance(value, Mapping):
+            return all(isinstance(key, str) and plain(item) for key, item in value.items())
+        if isinstance(value, list):
+            return all(plain(item) for item in value)
+        return value is None or type(value) in (str, bool, int, float)
+
+    with contextlib.suppress(RecursionError):
+        if isinstance(about, Mapping) and plain(about):
+            return json.dumps(about, sort_keys=True)
+    raise InvalidInput(
+        "about must be a dictionary of plain values: texts, numbers, lists, and dictionaries whose keys are "
+        "texts."
+    )
 
 
 def _counted(sql: str) -> str:

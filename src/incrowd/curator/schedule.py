@@ -45,7 +45,7 @@ class Step:
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise InvalidInput(f"A step is one of {', '.join(get_args(Kind))}, not {self.kind!r}.")
-        if not (isinstance(self.share, int | float) and 0 < self.share < math.inf):
+        if not (type(self.share) in (int, float) and 0 < self.share < math.inf):
             raise InvalidInput(f"The share of a step must be a positive number, not {self.share!r}.")
 
 
@@ -75,6 +75,8 @@ def read_schedule(schedule: Mapping[Kind, int] | Sequence[Step]) -> tuple[Step, 
                     f"not {kind}: {times!r}."
                 )
         steps = tuple(Step(kind) for kind, times in schedule.items() for _ in range(times))
+    elif not isinstance(schedule, Sequence) or isinstance(schedule, str):
+        raise InvalidInput("A schedule says what is released, such as {'sums': 10, 'select': 2}.")
     else:
         steps = tuple(schedule)
         wrong = next((step for step in steps if not isinstance(step, Step)), None)
@@ -107,6 +109,8 @@ def strengths(steps: Sequence[Step], epsilon: float, delta: float) -> tuple[Stre
             _with_noise(step, float(share / total), noise) for step, share in zip(steps, shares, strict=True)
         )
 
+    if not 1e-9 <= whole <= 10**6:
+        raise InvalidInput(f"epsilon of a grant lies between 1e-9 and 1e6, not at {epsilon!r}.")
     noise = calibrate(lambda noise: together(scaled(noise)), epsilon, delta, start=4.0 / float(whole))
     return scaled(noise)
 

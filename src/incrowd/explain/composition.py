@@ -43,7 +43,7 @@ def read_releases(words: Iterable[str]) -> Guarantee:
     """The guarantee of all that the words list.
 
     >>> read_releases(["laplace:0.1*20", "approximate:0.5,1e-9"])
-    Guarantee(approximate(epsilon=0.5, delta=1e-09) + laplace(epsilon=0.1) x 20)
+    <Guarantee epsilon=2.5, delta=1e-09: approximate(epsilon=0.5, delta=1e-09) + laplace(epsilon=0.1) x 20>
     """
     parts = [_release(word) for text in words for word in text.split()]
     if not parts:

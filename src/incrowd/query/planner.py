@@ -58,7 +58,8 @@ def bound(
 
 
 def _whole(name: str, value: float | None) -> float | None:
-    if value is not None and not (1 <= value < 2**30 and float(value).is_integer()):
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (number and 1 <= value < 2**30 and float(value).is_integer()):
         raise QueryError(
             f"The number of {name} that one unit contributes must be a whole number from 1 to 2^30."
         )
