@@ -43,7 +43,7 @@ def sums(backend: DuckDB | Postgres, catalog: object) -> list[float]:
             (leaf,) = bound(
                 parse(f'SELECT SUM("{place}{side}") AS z FROM t'), catalog, None, Contribution(1, 1)
             ).leaves  # type: ignore[arg-type]
-            rows = backend.run(release_statement(leaf).sql).to_pylist()
+            rows = backend.run(release_statement(leaf).tree).to_pylist()
             found.append(sum(row["n0"] or 0 for row in rows) * leaf.measures["m0"].step)
     return found
 
