@@ -6,9 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 from incrowd import Curator
-from incrowd.backends import measures as grid
+from incrowd.backends import measures
 from incrowd.errors import BackendError
 
 
@@ -16,10 +17,13 @@ from incrowd.errors import BackendError
 def test_a_statement_that_may_raise_is_refused_before_anything_is_spent(
     monkeypatch: pytest.MonkeyPatch, contribution: int | None
 ) -> None:
-    steps = grid.steps_of
+    steps = measures.steps_of
 
-    def unguarded(measure: Any, exponent: int) -> str:
-        return steps(measure, exponent).replace("WHEN ", "WHEN TRUE OR ")
+    def unguarded(measure: Any, exponent: int) -> exp.Expr:
+        tree = steps(measure, exponent)
+        for branch in tree.find_all(exp.If):
+            branch.set("this", exp.Or(this=exp.true(), expression=branch.this))
+        return tree
 
     rows = pa.table({"id": [1, 2], "x": [1.0, float("nan")]})
     with Curator.from_tables(t=rows, unit="id", bounds={"x": [0, 9]}, budget=(5.0, 0.0)) as curator:
