@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from incrowd.backends import Progress
+from incrowd.backends.measures import MOST_RELEASED
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.paying import Payment
@@ -240,7 +241,10 @@ class Grant:
         _, cell, steps = exact.cells[measure.name]
         cells = np.zeros(measure.buckets, dtype=np.int64)
         cells[cell] = steps
-        levels = trees.levels_of(cells, branching)
+        # Python's integers where 64 bits are too few; a clamped sum moves no further than the sum itself.
+        large = float(cells.astype(np.float64).sum()) >= MOST_RELEASED
+        sums = trees.levels_of(cells.astype(object) if large else cells, branching)
+        levels = [np.minimum(level, MOST_RELEASED).astype(np.int64) for level in sums]
         noisy = _noise_for(strength, measure, leaf, len(levels))
         released = [np.asarray(noisy(level)) for level in levels]
         estimate = trees.consistent(released, branching)[: measure.buckets] * measure.step

@@ -61,3 +61,8 @@ def _design(size: int, branching: int) -> list[np.ndarray]:
 def test_exact_levels_stay_as_they_are() -> None:
     cells = np.array([5, 0, 7, 1, 2])
     assert consistent(levels_of(cells, 3), 3)[:5] == pytest.approx(cells)
+
+
+def test_sums_beyond_64_bits_are_exact_for_python_integers() -> None:
+    cells = np.array([2**61] * 9, dtype=object)
+    assert levels_of(cells, 3)[0][0] == 9 * 2**61

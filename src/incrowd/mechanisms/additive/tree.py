@@ -13,6 +13,7 @@ children's is given to them in equal parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ def height(cells: int, branching: int) -> int:
     return levels
 
 
-def levels_of(cells: NDArray[np.int64], branching: int) -> list[NDArray[np.int64]]:
+def levels_of(cells: NDArray[Any], branching: int) -> list[NDArray[Any]]:
     """The sums of every level, the root first; cells that are missing at the end are empty.
 
     >>> [level.tolist() for level in levels_of(np.array([1, 2, 3]), 2)]
