@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from incrowd import BudgetExceeded, Curator, IncrowdError, InvalidInput, LedgerError, NotPermitted, QueryError
-from incrowd.curator import grants
+from incrowd.curator import grants, pricing
 from incrowd.curator.grants import Grant
+from incrowd.curator.schedule import Step
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.noise import categorical
 
@@ -260,3 +261,20 @@ def test_one_unit_moves_a_step_by_no_more_than_its_strength(
         ]
         assert sum(losses) <= float(strength.epsilon) * (1 + 1e-12)
     assert any(change.any() for _, change in moved)
+
+
+def test_a_step_is_never_charged_to_a_weaker_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = [Step("sums", 9.0), Step("sums", 1.0)]
+    grant = curator().grant(1.0, purpose="race", schedule=steps)
+    strong, weak = grant.unused
+    priced = pricing.shared_price
+
+    def overtaken(*arguments: Any) -> Any:
+        if strong in grant.unused:
+            grant.unused.remove(strong)  # another thread was first
+        return priced(*arguments)
+
+    monkeypatch.setattr(grants, "shared_price", overtaken)
+    with pytest.raises(NotPermitted, match="just used"):
+        USES["sums"](grant)
+    assert grant.unused == [weak]

@@ -184,7 +184,7 @@ class Grant:
             )
         strength = self._next(kind)
         price = shared_price(question.plan, strength.mu, strength.epsilon, self.delta, self.confidence)
-        self._use(kind)
+        self._use(strength)
         exact = self._execute(question, progress)
         released = self.curator.noise([exact], price)
         return Answer(question.plan, released, price, public=question.public)
@@ -212,7 +212,10 @@ class Grant:
                 "A selection needs one COUNT or SUM by groups and nothing computed from it, such as "
                 "SELECT town, COUNT(*) FROM t GROUP BY town."
             )
-        strength = self._use("select")
+        if question.keys[0] is None or not question.keys[0].num_rows:
+            raise QueryError("There is no group to select from; choose a condition that some group can meet.")
+        strength = self._next("select")
+        self._use(strength)
         exact = self._execute(question, progress)
         (measure,) = leaf.measures.values()
         sums = exact.sums[measure.name]
@@ -235,9 +238,12 @@ class Grant:
         question, leaf = self._prepared(Request(_ranked(sql), delta=0.0, contribution=contribution))
         if leaf.keys:
             raise QueryError("A tree is about one group of rows: choose it with WHERE instead of GROUP BY.")
-        strength = self._use("tree")
-        exact = self._execute(question, progress)
         (measure,) = leaf.measures.values()
+        strength = self._next("tree")
+        # Made before the step is used: noise too wide to be drawn is refused here.
+        noisy = _noise_for(strength, measure, leaf, trees.height(measure.buckets, branching) + 1)
+        self._use(strength)
+        exact = self._execute(question, progress)
         _, cell, steps = exact.cells[measure.name]
         cells = np.zeros(measure.buckets, dtype=np.int64)
         cells[cell] = steps
@@ -245,7 +251,6 @@ class Grant:
         large = float(cells.astype(np.float64).sum()) >= MOST_RELEASED
         sums = trees.levels_of(cells.astype(object) if large else cells, branching)
         levels = [np.minimum(level, MOST_RELEASED).astype(np.int64) for level in sums]
-        noisy = _noise_for(strength, measure, leaf, len(levels))
         released = [np.asarray(noisy(level)) for level in levels]
         estimate = trees.consistent(released, branching)[: measure.buckets] * measure.step
         whole = measure.whole and measure.high - measure.low == measure.buckets
@@ -291,12 +296,16 @@ class Grant:
             )
         return strength
 
-    def _use(self, kind: Kind) -> Strength:
-        """One step of the schedule, used from now on, whatever happens next."""
+    def _use(self, strength: Strength) -> None:
+        """Take this very step out of the schedule, for good; NotPermitted if another thread was first.
+
+        Not the next of its kind: what was calibrated to one strength must not be charged to a weaker one.
+        """
         with self._lock:
-            strength = self._next(kind)
+            self._next(strength.kind)
+            if strength not in self.unused:
+                raise NotPermitted(f"That step of the grant for {self.purpose} was just used; ask again.")
             self.unused.remove(strength)
-            return strength
 
     def __enter__(self) -> Grant:
         return self
