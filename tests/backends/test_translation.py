@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from incrowd.backends import postgres_sql, spark_sql
-from incrowd.backends.translation import Dialect, Translations, keep_rows, short_name, translate
+from incrowd.backends.translation import Dialect, keep_rows, short_name, translate
 from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError
 from tests.backends.parsing import tree
@@ -60,16 +60,3 @@ def test_long_names_stay_apart() -> None:
     found = translate(tree(sql), postgres_sql.DIALECT, TABLES)
     assert [each.alias for each in found.expressions] == [short_name(each, 63) for each in names]
     assert len({each.alias for each in found.expressions}) == 2
-
-
-def test_equal_statements_are_translated_once() -> None:
-    asked: list[exp.Query] = []
-
-    def translated(statement: exp.Query) -> exp.Query:
-        asked.append(statement)
-        return statement
-
-    known = Translations(translated)
-    first, again, other = (tree(f"SELECT {each} AS y FROM t") for each in ("x", "x", "x + 1"))
-    assert known(first) is known(again) is first
-    assert known(other) is other and len(asked) == 2

@@ -37,9 +37,10 @@ from incrowd.backends.duckdb_pieces import Piece, described, piece_select
 from incrowd.backends.frames import open_frame, sound
 from incrowd.backends.sources import source_column
 from incrowd.backends.totality import PIECE, Prover
-from incrowd.backends.trees import constant, digest_of, quoted, text_of
+from incrowd.backends.trees import constant, digest_of, quoted, statement_text, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
+from incrowd.query.sql import DIALECT
 from incrowd.query.typed import fold
 
 _SETTINGS = (
@@ -267,7 +268,7 @@ class DuckDB:
 
     def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement that is already proven total."""
-        failure, sql = "", text_of(tree)
+        failure, sql = "", statement_text(tree, DIALECT)
         read = {fold(table.name) for table in tree.find_all(exp.Table)}
         # Frames are registered with this one connection. DuckDB itself runs one statement on all cores.
         with self._lock:

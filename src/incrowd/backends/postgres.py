@@ -25,10 +25,11 @@ from incrowd.backends.postgres_reading import reader, refuse_alike
 from incrowd.backends.postgres_relations import Relation, checked, columns, found, unchanged
 from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
+from incrowd.backends.recent import recent
 from incrowd.backends.sources import one_url, projection, public_types, timeout_of
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import Translations, translate
-from incrowd.backends.trees import text_of
+from incrowd.backends.translation import translate
+from incrowd.backends.trees import statement_text, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
@@ -76,7 +77,7 @@ class Postgres:
         for name, query in self._tables.items():
             self._prover.read(name, query)
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
-        self._translated = Translations(lambda tree: translate(tree, DIALECT, self._tables, self._once))
+        self._translated = recent(lambda tree: translate(tree, DIALECT, self._tables, self._once))
         self._pool = ConnectionPool(
             self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"
         )
@@ -160,7 +161,7 @@ class Postgres:
 
     def statement(self, tree: exp.Query) -> str:
         """The statement in PostgreSQL's dialect."""
-        return text_of(self._translated(tree), DIALECT.name)
+        return statement_text(self._translated(tree), DIALECT.name)
 
     def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""

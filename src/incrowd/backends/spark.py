@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.copies import Copies
+from incrowd.backends.recent import recent
 from incrowd.backends.sources import one_url, projection, public_types, source_column, timeout_of
 from incrowd.backends.spark_columns import read
 from incrowd.backends.spark_files import (
@@ -37,8 +38,8 @@ from incrowd.backends.spark_files import (
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.totality import Prover
-from incrowd.backends.translation import Translations, translate
-from incrowd.backends.trees import quoted, text_of
+from incrowd.backends.translation import translate
+from incrowd.backends.trees import quoted, statement_text, text_of
 from incrowd.catalog import Catalog, column_type
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
@@ -89,7 +90,7 @@ class Spark:
         self._opened = {name: self._open(name) for name in catalog.tables}
         self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
         self._tables = {fold(name): self._projection(name) for name in catalog.tables}
-        self._translated = Translations(self._translate)
+        self._translated = recent(self._translate)
         private = [view for name, view in self._views.items() if catalog.tables[name].private]
         self._prover = Prover(
             "spark", {self._views[name]: self._types(name) for name in self._views}, private
@@ -377,7 +378,7 @@ class Spark:
 
     def statement(self, tree: exp.Query) -> str:
         """The statement in Spark's dialect."""
-        return text_of(self._translated(tree), DIALECT.name)
+        return statement_text(self._translated(tree), DIALECT.name)
 
     def _translate(self, tree: exp.Query) -> exp.Query:
         for window in tree.find_all(exp.Window):

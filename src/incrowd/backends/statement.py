@@ -35,6 +35,7 @@ from incrowd.backends.measures import (
     weight_cap,
     weight_of,
 )
+from incrowd.backends.recent import recent
 from incrowd.backends.trees import cast, chosen, column, count, integer, joined, number, own, quotient
 from incrowd.query import Leaf, Measure
 
@@ -65,7 +66,13 @@ def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -
     `generous` names measures whose grand total is wanted twice, under the measure's own cap and under a
     larger one. The ratio of the two totals serves to undo the shrinkage of heavy units.
     """
+    return _release_statement(leaf, tuple((generous or {}).items()))
+
+
+@recent
+def _release_statement(leaf: Leaf, wanted_twice: tuple[tuple[str, float], ...]) -> Statement:
     builder = Builder(leaf)
+    generous = dict(wanted_twice)
     direct = not leaf.units
     numbers: dict[str, dict[str, exp.Expr]] = {"sums": {}, "pairs": {}}
     for name, measure in leaf.measures.items():
@@ -80,7 +87,7 @@ def release_statement(leaf: Leaf, generous: Mapping[str, float] | None = None) -
             builder.stack(Stacked(part, (summand.summed,), summand.relations, True, cell))
         else:
             numbers["pairs" if paired else "sums"][name] = summand.summed
-        if generous and name in generous and summand.weight is not None:
+        if name in generous and summand.weight is not None:
             caps = (weight_cap(measure), weight_cap(measure, generous[name]))
             totals = tuple(capped_sum(summand.weight, cap) for cap in caps)
             builder.stack(Stacked(Part("totals", (name,)), totals, (summand.weight.table,), False))
@@ -255,6 +262,7 @@ def _key_share(norm: int) -> exp.Expr:
     return chosen((few, cast(exp.Floor(this=part), exp.DType.BIGINT)), default=number(0))
 
 
+@recent
 def census_statement(leaf: Leaf) -> Statement:
     """The number of units that weigh more than 0, 1, 2, 4, ..., for each weigh key without a cap.
 

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import duckdb
 from sqlglot import exp
 
-from incrowd.backends.trees import digest_of, text_of
+from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError
 from incrowd.query.typed import fold
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
-_MOST_KEPT = 4
 
 SAME: frozenset[type[exp.Expr]] = frozenset(
     {
@@ -80,25 +79,6 @@ def translate(
             identifier.set("this", short_name(identifier.name, dialect.longest_name))
     assert isinstance(walked, exp.Query)
     return walked
-
-
-class Translations:
-    """Caches translations, so that a statement is translated once for its proof and its run."""
-
-    def __init__(self, translated: Callable[[exp.Query], exp.Query]) -> None:
-        self._translated = translated
-        self._known: dict[bytes, exp.Query] = {}
-
-    def __call__(self, statement: exp.Query) -> exp.Query:
-        """The translated statement."""
-        mark = digest_of(statement)
-        known = self._known.get(mark)
-        if known is None:
-            known = self._translated(statement)
-            if len(self._known) >= _MOST_KEPT:
-                self._known.clear()
-            self._known[mark] = known
-        return known
 
 
 def short_name(name: str, most: int) -> str:

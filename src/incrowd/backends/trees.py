@@ -12,6 +12,7 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
+from incrowd.backends.recent import recent
 from incrowd.query.sql import DIALECT
 
 _Node = TypeVar("_Node", bound=exp.Expr)
@@ -55,9 +56,7 @@ def column(name: str, table: str = "") -> exp.Column:
 
 def cast(node: exp.Expr, to: exp.DType) -> exp.Cast:
     """CAST to a type without parameters."""
-    conversion = exp.Cast(this=own(node), to=exp.DataType(this=to, nested=False))
-    conversion.type = exp.DataType(this=to, nested=False)
-    return conversion
+    return exp.Cast(this=own(node), to=exp.DataType(this=to, nested=False))
 
 
 def number(value: int) -> exp.Expr:
@@ -176,9 +175,15 @@ def text_of(tree: exp.Expr, dialect: str = DIALECT) -> str:
     return whole.sql(dialect, copy=False, unsupported_level=ErrorLevel.RAISE)
 
 
-def digest_of(tree: exp.Expr, dialect: str = DIALECT) -> bytes:
-    """SHA-256 of a tree's text, which identifies the tree."""
-    return hashlib.sha256(text_of(tree, dialect).encode(errors="surrogatepass")).digest()
+@recent
+def statement_text(tree: exp.Query, dialect: str = DIALECT) -> str:
+    """The text of a whole statement, rendered once for its proof and its run; the tree must not change."""
+    return text_of(tree, dialect)
+
+
+def digest_of(tree: exp.Query, dialect: str = DIALECT) -> bytes:
+    """SHA-256 of a statement's text, which identifies the statement."""
+    return hashlib.sha256(statement_text(tree, dialect).encode(errors="surrogatepass")).digest()
 
 
 def _holds(node: exp.Expr, side: str, operand: exp.Expr) -> bool:

@@ -29,6 +29,7 @@ noise (`Leaf.in_l2`). Replacing a unit is removing one and adding another: twice
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -89,7 +90,7 @@ class Measure:
             return 1.0
         return max(abs(self.low - self.centre), abs(self.high - self.centre))
 
-    @property
+    @functools.cached_property
     def weigh_key(self) -> str:
         """Measures with the same key shrink a unit by the same factor and share one cap."""
         present = "" if self.present is None else self.present.sql("duckdb")
