@@ -22,8 +22,8 @@ from tests.sweep import WHOLE, sized
 
 ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
 """How many questions each engine is asked; more by hand. By default as many as the engine's speed allows."""
-QUICK = {"postgres": sized(60, 300), "spark": sized(8, 50), "spark connect": sized(3, 20)}
-STEPS = {"spark connect": 64}
+QUICK = {"postgres": sized(25, 300), "spark": sized(4, 50), "spark connect": sized(1, 20)}
+STEPS = {"spark connect": sized(128, 64)}
 """Spark Connect runs the statements of Spark: a part of the expressions is enough to prove the way there."""
 CHUNKS = [
     (engine, start) for engine in ENGINES for start in range(0, len(EXPRESSIONS), STEPS.get(engine, 16))
@@ -90,12 +90,14 @@ def test_every_condition_keeps_the_same_rows(engine: str) -> None:
     counts = ", ".join(f"COUNT(*) FILTER (WHERE {each}) AS a{place}" for place, each in enumerate(CONDITIONS))
     (leaf,) = plan_of(f"SELECT {counts} FROM visits AS v", "user", rows=2).leaves
     same(engine, "user", release_statement(leaf))
-    for each in CONDITIONS[: sized(3, len(CONDITIONS))]:
+    for each in CONDITIONS[: sized(1, len(CONDITIONS))]:
         (leaf,) = plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {each}", "user", rows=2).leaves
         same(engine, "user", release_statement(leaf))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "engine", ENGINES if WHOLE else [name for name in ENGINES if name != "spark connect"]
+)
 def test_empty_tables_and_one_unit_with_every_row_have_the_same_integers(engine: str) -> None:
     sql = (
         "SELECT v.cat, COUNT(*), SUM(v.f), COUNT(DISTINCT v.user_id), MEDIAN(v.x) FROM visits AS v GROUP BY 1"
@@ -111,4 +113,4 @@ def test_empty_tables_and_one_unit_with_every_row_have_the_same_integers(engine:
         furnish(engine, "user", {**worst, "visits": visits})
         bounded, large = capped(leaf, 3, 5)
         same(engine, "user", release_statement(bounded, large))
-        same(engine, "user", census_statement(leaf))
+    same(engine, "user", census_statement(leaf))

@@ -26,12 +26,13 @@ from incrowd.backends.measures import (
 from incrowd.backends.totality.walk import Keys
 from incrowd.backends.trees import column, text_of
 from incrowd.query import Measure
+from tests.sweep import sized
 
 ODD = [
     *(None, math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1.5, -1.5),
     *(1e308, -1e308, 0.1, 0.5, 2.0**53 + 2, 1e-17),
 ]
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+SETTINGS = settings(max_examples=sized(20, 60), deadline=None, derandomize=True, database=None)
 
 
 def value_of(column: str = "x") -> exp.Expr:

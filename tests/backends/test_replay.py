@@ -31,7 +31,7 @@ from tests.backends.test_integrity import SETTINGS
 from tests.sweep import sized
 
 ASKED = int(os.environ.get("INCROWD_ENGINE_QUESTIONS", "0"))
-QUICK = {"duckdb": sized(30, 300), "postgres": sized(15, 100), "spark": sized(2, 10)}
+QUICK = {"duckdb": sized(12, 300), "postgres": sized(6, 100), "spark": sized(1, 10)}
 """How many questions each engine is asked. Spark Connect runs the statements of Spark."""
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from incrowd.curator.schedule import Step, read_schedule, strengths, together
 from incrowd.errors import InvalidInput
+from tests.sweep import sized
 
 STEPS = st.lists(
     st.builds(Step, st.sampled_from(["sums", "histogram", "tree", "select"]), st.floats(0.1, 10)),
@@ -19,7 +20,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=sized(4, 25), deadline=None)
 @given(STEPS, st.floats(0.05, 5), st.sampled_from([0.0, 1e-9, 1e-5]))
 def test_all_steps_together_cost_the_price(steps: list[Step], epsilon: float, delta: float) -> None:
     cost = together(strengths(steps, epsilon, delta)).epsilon(delta)

@@ -12,9 +12,10 @@ from incrowd.backends.totality.walk import Keys
 from incrowd.backends.trees import text_of
 from tests.backends.parsing import plain, tree
 from tests.backends.totality.corpus import final, fixed, generated, rows
+from tests.sweep import sized
 
 ENGINES = ("duckdb", "postgres", "spark")
-STATEMENTS = int(os.environ.get("INCROWD_STATEMENTS", "6"))
+STATEMENTS = int(os.environ.get("INCROWD_STATEMENTS", sized(3, 6)))
 """How many questions of each list are read again on each engine; by hand: INCROWD_STATEMENTS=1000."""
 
 
