@@ -29,7 +29,7 @@ NAMES = st.text(LETTERS, min_size=1, max_size=4)
 
 def one_in_duckdb(left: str, right: str) -> bool:
     try:
-        duckdb.execute(f'SELECT "{right}" FROM (SELECT 1 AS "{left}") AS t')
+        duckdb.execute(f'SELECT "{right}" FROM (SELECT 1 AS "{left}") AS t').fetchall()
     except duckdb.BinderException:
         return False
     return True

@@ -34,9 +34,10 @@ from incrowd.backends import (
 from incrowd.backends.duckdb_pieces import Piece, described
 from incrowd.backends.totality import Prover
 from incrowd.backends.trees import constant, text_of
+from incrowd.catalog.types import SQL_TYPES
 from incrowd.errors import BackendError
 from incrowd.query import per_unit
-from incrowd.query.typed import SQL_TYPES, Typed
+from incrowd.query.typed import Typed
 from tests import servers
 from tests.hostile import known, known_postgres, known_spark
 from tests.hostile.neighbour import Broken

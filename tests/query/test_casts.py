@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
 from incrowd.query.casts import as_whole, cast, nearest
 from incrowd.query.grammar import read
-from incrowd.query.typed import Kind
 from tests.query.one_table import computed, corner_rows, refuted, typed
 
 FLOATS = st.floats(-1e19, 1e19) | st.integers(-(2**54), 2**54).map(lambda half: half / 2)

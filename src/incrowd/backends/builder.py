@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.backends.trees import column, joined, missing, named, number, present
+from incrowd.catalog.types import SQL_TYPES
 from incrowd.query import Leaf
-from incrowd.query.typed import SQL_TYPES
 
 ROWS, TOTALS, PAIRS, SHARES = "__rows", "__totals", "__pairs", "__shares"
 """The names of a statement's common table expressions, from which parts select."""

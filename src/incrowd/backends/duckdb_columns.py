@@ -12,8 +12,8 @@ from sqlglot import exp
 from incrowd.backends.sources import Read
 from incrowd.backends.translation import Dialect, call
 from incrowd.catalog import column_type
+from incrowd.catalog.types import SQL_TYPES, Kind
 from incrowd.errors import QueryError
-from incrowd.query.typed import SQL_TYPES, Kind
 
 NULLS = '"NULL"'
 """DuckDB's type of a column that holds only NULL."""
@@ -47,7 +47,7 @@ def reading(collated: bool) -> Read:
         if stored == "timestamp":
             return _timestamp(column, engine_type), "timestamp"
         if stored in ("boolean", "date"):
-            return column, stored  # type: ignore[return-value]
+            return column, stored
         raise QueryError(f"{engine_type} is not understood.")
 
     return read

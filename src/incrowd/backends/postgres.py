@@ -20,7 +20,6 @@ from psycopg_pool import ConnectionPool
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
-from incrowd.backends.kinds import arrow_type
 from incrowd.backends.postgres_reading import reader, refuse_alike
 from incrowd.backends.postgres_relations import Relation, checked, columns, found, unchanged
 from incrowd.backends.postgres_session import settle
@@ -31,6 +30,7 @@ from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.backends.trees import statement_text, text_of
 from incrowd.catalog import Catalog
+from incrowd.catalog.types import arrow_type, column_type
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
 
@@ -306,7 +306,7 @@ def _described(
     described = cursor.description or []
     kinds = [connection.adapters.types.get(column.type_code) for column in described]
     names = [kind.name if kind is not None else "text" for kind in kinds]
-    return [column.name for column in described], [arrow_type(name) for name in names]
+    return [column.name for column in described], [arrow_type(column_type(name) or "text") for name in names]
 
 
 def _first_line(error: Exception) -> str:

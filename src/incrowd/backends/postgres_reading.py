@@ -15,8 +15,8 @@ from incrowd.backends.postgres_relations import Column
 from incrowd.backends.sources import Read, source_column
 from incrowd.backends.translation import call, case
 from incrowd.catalog import Catalog, column_type
+from incrowd.catalog.types import Kind
 from incrowd.errors import CatalogError, QueryError
-from incrowd.query.typed import Kind
 
 LONGEST = 1_000_000
 """Text is cut off after this many characters, since functions raise on much longer text. A longer text that
@@ -70,7 +70,7 @@ def reader(columns: Mapping[str, Column]) -> Read:
             utc = exp.AtTimeZone(this=column, zone=exp.Literal.string("UTC"))
             return (utc if zoned else exp.cast(column, "TIMESTAMP")), "timestamp"
         if stored in ("boolean", "date"):
-            return exp.cast(column, stored.upper()), stored  # type: ignore[return-value]
+            return exp.cast(column, stored.upper()), stored
         raise QueryError(f"{engine_type} is not understood.")
 
     return read

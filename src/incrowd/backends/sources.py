@@ -12,10 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from sqlglot import exp
 
 from incrowd.backends.translation import Dialect, rewritten
-from incrowd.catalog import Catalog, column_type
+from incrowd.catalog import Catalog
+from incrowd.catalog.types import SQL_TYPES, VALUE_TYPES, Kind, column_type, is_wide, kind_of
 from incrowd.errors import CatalogError, QueryError
 from incrowd.query.casts import cast
-from incrowd.query.typed import SQL_TYPES, Kind, Typed, fold
+from incrowd.query.typed import Typed, fold
 
 Read = Callable[[exp.Column, str, str, bool], tuple[exp.Expr, Kind]]
 """Reads a column of one of the engine's types for a declared type: returns the engine's SQL and its kind. Not
@@ -25,17 +26,6 @@ identifies units: then no two values may be read as one, and values that cannot 
 TIMEOUT = 600
 """Seconds that a statement may take unless the source says otherwise."""
 _SOURCE = "__source"
-_WIDE = frozenset({"ubigint", "hugeint", "uhugeint", "bignum", "uint64"})
-"""Integer types that do not fit into signed 64 bits."""
-_EXACT: Mapping[str, frozenset[str]] = {
-    "integer": frozenset({"integer", "text"}),
-    "decimal": frozenset({"integer", "text"}),
-    "text": frozenset({"integer", "text", "date"}),
-    "boolean": frozenset({"boolean", "integer", "text"}),
-    "date": frozenset({"date", "timestamp", "text"}),
-    "timestamp": frozenset({"timestamp", "text"}),
-}
-"""For each stored type, the declared types under which different values stay different."""
 
 
 def projection(
@@ -58,7 +48,7 @@ def projection(
     here = {fold(column) for column in types}
     for column, facts in declared.columns.items():
         if fold(column) not in here and fold(column) in elsewhere:
-            picked[fold(column)] = rewritten(exp.cast(exp.null(), SQL_TYPES[_kind(facts.type)]), dialect)
+            picked[fold(column)] = rewritten(exp.cast(exp.null(), SQL_TYPES[facts.type]), dialect)
             continue
         where = f"tables.{table}.columns.{column}"
         there = source_column(column, types, where)
@@ -106,7 +96,7 @@ def refuse_merging(engine_type: str, declared: str, where: str) -> None:
     """
     stored = column_type(engine_type)
     fine = "ns" in re.split(r"[^a-z]+", engine_type.lower())
-    if stored is not None and (fine or declared not in _EXACT.get(stored, ())):
+    if stored is not None and (fine or declared not in VALUE_TYPES[stored].distinct_as):
         reason = "nanoseconds" if fine else stored
         raise CatalogError(
             f"{where}: it identifies units, but different values of a column of type {engine_type} "
@@ -117,13 +107,13 @@ def refuse_merging(engine_type: str, declared: str, where: str) -> None:
 def _picked(
     column: str, engine_type: str, declared: str, read: Read, dialect: Dialect, identifies: bool = False
 ) -> exp.Expr:
-    kind = _kind(declared)
+    kind = kind_of(declared)
     there = exp.column(exp.to_identifier(column, quoted=True))
     source: exp.Expr
     held: Kind
     stored = column_type(engine_type)
     if stored == "integer":
-        narrow = exp.TryCast if engine_type.lower() in _WIDE else exp.Cast
+        narrow = exp.TryCast if is_wide(engine_type) else exp.Cast
         source, held = narrow(this=there, to=exp.DataType.build("BIGINT")), "integer"
     elif stored == "float":
         source, held = exp.cast(there, "DOUBLE"), "float"
@@ -139,15 +129,11 @@ def _picked(
     return sql
 
 
-def _kind(declared: str) -> Kind:
-    return "float" if declared == "decimal" else declared  # type: ignore[return-value]
-
-
 def public_types(catalog: Catalog, table: str, types: Mapping[str, str]) -> dict[str, str]:
     """The catalog's types of a public table's columns."""
     declared = {fold(name): column.type for name, column in catalog.tables[table].columns.items()}
     kinds = {name: declared.get(fold(name)) or column_type(kind) for name, kind in types.items()}
-    return {name: "float" if kind == "decimal" else kind for name, kind in kinds.items() if kind is not None}
+    return {name: kind_of(kind) for name, kind in kinds.items() if kind is not None}
 
 
 def timeout_of(catalog: Catalog) -> int:

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from incrowd.backends.translation import call, case, number
 from incrowd.catalog import column_type
+from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
-from incrowd.query.typed import Kind
 
 _ENDS = (2**63 - 1) // 1000
 """The last millisecond, on either side of 1970, whose microseconds fit into 64 bits."""

@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from incrowd.catalog.catalog import Catalog
-from incrowd.catalog.columns import TYPES, Scalar
+from incrowd.catalog.columns import Scalar
 from incrowd.catalog.declaration import nearest
-from incrowd.catalog.engine_types import column_type
 from incrowd.catalog.loading import check
+from incrowd.catalog.types import column_type
 from incrowd.errors import CatalogError
 
 UnitLike = str | tuple[str, str] | Mapping[str, str]
@@ -53,9 +53,7 @@ def catalog_for(
             )
     declared: dict[str, dict[str, Any]] = {}
     for name, columns in tables.items():
-        types = {
-            column_name: kind if kind in TYPES else column_type(kind) for column_name, kind in columns.items()
-        }
+        types = {column_name: column_type(kind) for column_name, kind in columns.items()}
         fields = {column_name: {"type": kind} for column_name, kind in types.items() if kind is not None}
         declared[name] = {"source": name, "private": name not in public, "columns": fields}
         if name not in public:

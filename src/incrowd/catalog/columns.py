@@ -19,7 +19,7 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -36,12 +36,9 @@ from incrowd.catalog.declaration import (
     shown,
 )
 from incrowd.catalog.declaration import number as read_number
-from incrowd.catalog.engine_types import column_type
+from incrowd.catalog.types import NUMERIC, TIMES, TYPES, Type, column_type
 
-Type = Literal["integer", "float", "decimal", "text", "boolean", "date", "timestamp"]
 Scalar = int | float | Decimal | str | bool | date | datetime
-TYPES: tuple[Type, ...] = get_args(Type)
-NUMERIC: frozenset[str] = frozenset({"integer", "float", "decimal"})
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -171,7 +168,7 @@ class Column(Declaration):
         kind = cast("Type | None", info.data.get("type"))
         if value is None or kind is None:
             return None
-        if kind in ("text", "boolean"):
+        if kind not in NUMERIC | TIMES:
             raise fault(f"a {kind} column has no bounds; declare a domain if its values are public")
         if not isinstance(value, list | tuple) or len(value) != 2:
             raise fault("expected two values, [low, high]")
@@ -223,7 +220,7 @@ class Column(Declaration):
         """The bounds, or else the ends of a listed domain of numbers or dates."""
         if self.bounds is not None:
             return self.bounds
-        if isinstance(self.domain, tuple) and self.type not in ("text", "boolean"):
+        if isinstance(self.domain, tuple) and self.type in NUMERIC | TIMES:
             return min(self.domain), max(self.domain)
         return None
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from incrowd.catalog.columns import TYPES, Scalar
+from incrowd.catalog.columns import Scalar
 from incrowd.catalog.declaration import PLACEHOLDER, nearest
-from incrowd.catalog.engine_types import column_type
 from incrowd.catalog.names import fold
+from incrowd.catalog.types import NUMERIC, TIMES, VALUE_TYPES, column_type
 from incrowd.catalog.writing import NOTES, inline, scalar
 from incrowd.errors import CatalogError
 
@@ -23,14 +23,7 @@ WARNING = """\
 # Fill in what is marked FILL. Take bounds and domains from what you know without looking at the data (a
 # form's limits, a law, a code list): a bound or a domain read off the private rows is published with every
 # answer and tells, say, what the highest income is. That is a leak, and no noise is added to it."""
-_BOUNDED = ("integer", "float", "decimal", "date", "timestamp")
-_EXAMPLE = {
-    "integer": "[0, 120]",
-    "float": "[0.0, 100.0]",
-    "decimal": "[0, 100000]",
-    "date": "[2000-01-01, 2030-12-31]",
-    "timestamp": "[2000-01-01 00:00:00, 2030-12-31 23:59:59]",
-}
+_BOUNDED = NUMERIC | TIMES
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ def questions(schema: Mapping[str, Mapping[str, str]]) -> tuple[OwnersQuestion, 
         text = f"Which column of {table} identifies a person (row if each row is one)?"
         asked.append(OwnersQuestion(table, "unit", text))
         for column, engine_type in columns.items():
-            kind = _type(engine_type)
+            kind = column_type(engine_type)
             if kind in _BOUNDED:
                 said = (
                     f"Between which values does {table}.{column} lie, as known without looking at the data?"
@@ -124,12 +117,8 @@ def _table(name: str, columns: Mapping[str, str], unit: str | Mapping[str, str] 
     return [*lines, f"    unit: {PLACEHOLDER}  {comment}", "    columns:"]
 
 
-def _type(engine_type: str) -> str | None:
-    return engine_type if engine_type in TYPES else column_type(engine_type)
-
-
 def _column(name: str, engine_type: str, bounds: object, domain: object) -> list[str]:
-    kind = _type(engine_type)
+    kind = column_type(engine_type)
     if kind is None:
         # An engine's type may run over lines; a comment must not.
         said = " ".join(engine_type.split())
@@ -141,7 +130,7 @@ def _column(name: str, engine_type: str, bounds: object, domain: object) -> list
         lines.append(f"        domain: {inline(list(domain))}")  # type: ignore[call-overload]
     if bounds is None and domain is None:
         if kind in _BOUNDED:
-            example = f"such as {_EXAMPLE[kind]}; without them no SUM, AVG or quantile"
+            example = f"such as {VALUE_TYPES[kind].example_bounds}; without them no SUM, AVG or quantile"
             lines.append(f"        # bounds: [{PLACEHOLDER}, {PLACEHOLDER}]  # {example}")
         elif kind == "text":
             lines.append(

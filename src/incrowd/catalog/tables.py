@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from incrowd.catalog.columns import Column, Type
+from incrowd.catalog.columns import Column
 from incrowd.catalog.declaration import (
     PLACEHOLDER,
     Count,
@@ -27,6 +27,7 @@ from incrowd.catalog.declaration import (
     shown,
 )
 from incrowd.catalog.names import fold, same_but_for_case, spelling_of
+from incrowd.catalog.types import Type, kind_of
 
 SourceKind = Literal["duckdb", "csv", "parquet", "url", "frame"]
 
@@ -179,7 +180,7 @@ class Table(Declaration):
             if column not in self.columns:
                 place = ("unit", field) if self.unit.per else ("unit",)
                 raise fault(f"no column {column} is declared, {nearest(column, self.columns)}", *place)
-            if self.columns[column].type in ("float", "decimal"):
+            if kind_of(self.columns[column].type) == "float":
                 raise fault(
                     f"{column} is a {self.columns[column].type} column, which is computed with in floating "
                     "point and cannot identify a unit; declare it as integer or text",

@@ -84,17 +84,17 @@ def _name(file: Path) -> str:
 def _padded(engine: duckdb.DuckDBPyConnection, path: str, types: dict[str, str]) -> dict[str, str]:
     """The CSV columns whose numbers begin with zeros, as ids and zip codes do: they are text."""
     from incrowd.backends.trees import quoted
+    from incrowd.catalog import column_type
 
     tests = ", ".join(
         f"COALESCE(BOOL_OR(regexp_matches({quoted(name)}, '^[+-]?0[0-9]')), FALSE)" for name in types
     )
     rows = f"(SELECT * FROM read_csv({path}, header = true, all_varchar = true) LIMIT {_LOOKED_AT})"
     (padding,) = engine.execute(f"SELECT {tests} FROM {rows}").fetchall()
-    whole = {"BIGINT", "HUGEINT", "INTEGER"}
     return {
         name: "VARCHAR"
         for name, padded in zip(types, padding, strict=True)
-        if padded and types[name] in whole
+        if padded and column_type(types[name]) == "integer"
     }
 
 

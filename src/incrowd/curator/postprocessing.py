@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from incrowd.backends.kinds import ARROW_TYPES
+from incrowd.catalog.types import arrow_type
 from incrowd.curator.ends import with_ends
 from incrowd.curator.estimates import Span
 from incrowd.curator.released import Released
@@ -127,7 +127,7 @@ def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
     """A released table with these numbers in every column of numbers, and NULL in the others."""
     columns = {}
     for key in leaf.keys:
-        columns[key.name] = pa.nulls(len(numbers), ARROW_TYPES[key.kind])
+        columns[key.name] = pa.nulls(len(numbers), arrow_type(key.kind))
     for aggregate in leaf.aggregates:
         for suffix in ("", "_low", "_high"):
             kind = pa.int64() if aggregate.whole else pa.float64()

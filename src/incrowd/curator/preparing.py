@@ -20,8 +20,8 @@ from incrowd.backends import (
     release_statement,
     table_rows,
 )
-from incrowd.backends.kinds import ARROW_TYPES
-from incrowd.catalog import Catalog, column_type
+from incrowd.catalog import Catalog
+from incrowd.catalog.types import arrow_type, column_type, kind_of
 from incrowd.curator import postprocessing
 from incrowd.curator.pricing import Price, in_best_norm
 from incrowd.curator.request import Request
@@ -92,7 +92,7 @@ def public_fields(catalog: Catalog, backend: Backend) -> dict[str, dict[str, Fie
         if not table.private:
             types = {column: column_type(kind) for column, kind in backend.public_types(name).items()}
             fields[name] = {
-                column: Field("float" if kind == "decimal" else kind, name=f"{name}.{column}")  # type: ignore[arg-type]
+                column: Field(kind_of(kind), name=f"{name}.{column}")
                 for column, kind in types.items()
                 if kind is not None
             }
@@ -136,6 +136,6 @@ def _listed(key: Key, backend: Backend) -> pa.Table:
     if key.values is not None:
         floats = key.kind == "float"
         values = [float(value) if floats and value is not None else value for value in key.values]
-        return pa.table({"v": pa.array(values, ARROW_TYPES[key.kind])})
+        return pa.table({"v": pa.array(values, arrow_type(key.kind))})
     assert key.domain is not None
     return backend.run(distinct_values(key.domain))

@@ -11,10 +11,11 @@ import math
 
 from sqlglot import exp
 
+from incrowd.catalog.types import NUMERIC, SQL_TYPES, TIMES, Kind
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float, as_timestamp, in_calendar
 from incrowd.query.grammar import from_text
-from incrowd.query.typed import NUMBERS, SQL_TYPES, TIMES, Kind, Typed, double
+from incrowd.query.typed import Typed, double
 
 
 def nearest(sql: exp.Expr) -> exp.Expr:
@@ -40,9 +41,9 @@ def cast(inner: Typed, kind: Kind) -> Typed:
         # 40 digits on either side and two of the exponent: 10^139 < 2^462.
         sizes = {"integer": 64, "float": 462}
         return Typed(from_text(inner.sql, kind), kind, integral=kind == "integer", size=sizes.get(kind, 1074))
-    if kind in NUMBERS and inner.kind in NUMBERS | {"boolean"}:
+    if kind in NUMERIC and inner.kind in NUMERIC | {"boolean"}:
         return _number(inner, kind)
-    if kind == "boolean" and inner.kind in NUMBERS:
+    if kind == "boolean" and inner.kind in NUMERIC:
         test = exp.NEQ(this=exp.paren(as_float(inner, "CAST").sql), expression=double(0.0))
         return Typed(exp.paren(test), "boolean", 0, 1, inner.nullable, (False, True))
     if kind == "text":

@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.catalog.types import NUMERIC, TIMES, Kind
 from incrowd.errors import QueryError
 from incrowd.query.grammar import from_text
-from incrowd.query.typed import NUMBERS, TIMES, Kind, Typed, double, guarded
+from incrowd.query.typed import Typed, double, guarded
 
 
 def as_float(typed: Typed, where: str) -> Typed:
@@ -27,7 +28,7 @@ def as_float(typed: Typed, where: str) -> Typed:
         ]
         sql = exp.cast(exp.Case(ifs=cases), "DOUBLE")
         return typed.but(sql=sql, kind="integer", low=0.0, high=1.0, values=whole, size=1)
-    if typed.kind not in NUMBERS:
+    if typed.kind not in NUMERIC:
         raise QueryError(f"{where} needs numbers, but {typed.said} is of type {typed.kind}.")
     if isinstance(typed.sql, exp.Cast) and typed.sql.to.this == exp.DataType.Type.DOUBLE:
         return typed
@@ -64,7 +65,7 @@ def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:
         return as_float(left, where), as_float(right, where)
     if "null" in kinds or len(kinds) == 1:
         return left, right
-    if kinds <= NUMBERS:
+    if kinds <= NUMERIC:
         return as_float(left, where), as_float(right, where)
     if kinds <= TIMES:
         return as_timestamp(left), as_timestamp(right)
@@ -92,13 +93,13 @@ def unite(parts: list[Typed], where: str) -> tuple[Typed, list[exp.Expr]]:
     if not known:
         return parts[0], [part.sql for part in parts]
     kinds = {part.kind for part in known}
-    if len(kinds) > 1 and not kinds <= NUMBERS:
+    if len(kinds) > 1 and not kinds <= NUMERIC:
         raise QueryError(
             f"The branches of {where} are of different types ({', '.join(sorted(kinds))}); CAST them to one."
         )
     kind: Kind = known[0].kind if len(kinds) == 1 else "float"
     # Whole numbers too: one branch may be a column and the next an expression in float64.
-    sqls = [as_float(part, where).sql if kind in NUMBERS else part.sql for part in parts]
+    sqls = [as_float(part, where).sql if kind in NUMERIC else part.sql for part in parts]
     values: tuple[Any, ...] | None = None
     if all(part.values is not None for part in known):
         values = tuple(dict.fromkeys(value for part in known for value in part.values or ()))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from incrowd.catalog.types import VALUE_TYPES, Kind
 from incrowd.errors import QueryError
 from incrowd.query import casts
 from incrowd.query.combining import as_float, comparable, truth, unite
@@ -24,20 +25,16 @@ from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
 from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
 from incrowd.query.sql import number
-from incrowd.query.typed import Field, Kind, Lookup, Typed, double, said
+from incrowd.query.typed import Field, Lookup, Typed, double, said
 
 MOST_WILDCARDS = 100
 PUBLIC_LIST = "public_list"
 """The argument of an IN's node that holds its `PublicList`; the parser has none like it."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
-_Type = exp.DataType.Type
 _CASTS: dict[object, Kind] = {
-    **dict.fromkeys((_Type.INT, _Type.BIGINT, _Type.SMALLINT, _Type.TINYINT), "integer"),
-    **dict.fromkeys((_Type.DOUBLE, _Type.FLOAT), "float"),
-    **dict.fromkeys((_Type.TEXT, _Type.VARCHAR), "text"),
-    **dict.fromkeys((_Type.TIMESTAMP, _Type.TIMESTAMPNTZ), "timestamp"),
-    _Type.BOOLEAN: "boolean",
-    _Type.DATE: "date",
+    exp.DataType.Type[name]: value_type.kind
+    for value_type in VALUE_TYPES.values()
+    for name in value_type.cast_names
 }
 # What the parser attaches to nodes without changing what they mean over one row.
 _HARMLESS = {
@@ -400,8 +397,9 @@ def _cast(node: exp.Expr, lookup: Lookup) -> Typed:
     to = node.args["to"]
     target = _CASTS.get(to.this)
     if target is None or to.args.get("nested"):
+        *most, last = (value_type.sql for value_type in VALUE_TYPES.values() if value_type.cast_names)
         raise QueryError(
-            f"CAST to {to.sql()} is not possible here; use BIGINT, DOUBLE, TEXT, BOOLEAN, DATE or TIMESTAMP "
+            f"CAST to {to.sql()} is not possible here; use {', '.join(most)} or {last} "
             "(and ROUND for decimals)."
         )
     return casts.cast(inner, target)

@@ -18,7 +18,8 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.catalog.names import fold
-from incrowd.query.typed import SQL_TYPES, guarded, literal
+from incrowd.catalog.types import SQL_TYPES
+from incrowd.query.typed import guarded, literal
 
 _MOST = str(2**63 - 1)
 

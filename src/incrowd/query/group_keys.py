@@ -14,23 +14,14 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.catalog.types import SQL_TYPES, TIMES
 from incrowd.errors import QueryError
 from incrowd.query.casts import as_whole
 from incrowd.query.combining import as_float, in_calendar
 from incrowd.query.expressions import total
 from incrowd.query.ownership import Relation, Sources
 from incrowd.query.plan import Key
-from incrowd.query.typed import (
-    ENUMERABLE,
-    SQL_TYPES,
-    TIMES,
-    Field,
-    Typed,
-    enumerated,
-    literal,
-    lookup_in,
-    said,
-)
+from incrowd.query.typed import ENUMERABLE, Field, Typed, enumerated, literal, lookup_in, said
 
 Columns = Mapping[tuple[str, str], Field]
 

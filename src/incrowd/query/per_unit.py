@@ -13,13 +13,14 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from incrowd.catalog.types import NUMERIC, SQL_TYPES
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
 from incrowd.query.ownership import Relation, Sources, carry_units, field_from
 from incrowd.query.plan import MOST_BOUND
 from incrowd.query.sql import bounds_of
-from incrowd.query.typed import NUMBERS, SQL_TYPES, Field, Lookup, Typed, double, said
+from incrowd.query.typed import Field, Lookup, Typed, double, said
 
 _SUM_BITS = 40
 _EXACT = 2.0**53
@@ -138,7 +139,7 @@ def _by(key: Typed, below: Sources) -> exp.Expr | None:
         return key.sql
     if below.units is not None:
         return None
-    floating = key.kind in NUMBERS and not key.integral
+    floating = key.kind in NUMERIC and not key.integral
     return exp.cast(exp.paren(key.sql), "DOUBLE" if floating else SQL_TYPES[key.kind])
 
 

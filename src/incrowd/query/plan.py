@@ -37,7 +37,7 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
-from incrowd.query.typed import Kind
+from incrowd.catalog.types import Kind
 
 Level = Literal["row", "pair"]
 Weighing = Literal["own", "rows"]

@@ -16,23 +16,12 @@ from sqlglot import exp
 
 from incrowd.catalog import Column, DomainFrom
 from incrowd.catalog.names import fold as fold
+from incrowd.catalog.types import NUMERIC, Kind, kind_of
 from incrowd.errors import QueryError
 from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
 
-Kind = Literal["integer", "float", "text", "boolean", "date", "timestamp", "null"]
 UnitPart = Literal["", "column", "partition"]
-NUMBERS = frozenset({"integer", "float"})
-TIMES = frozenset({"date", "timestamp"})
-SQL_TYPES: Mapping[str, str] = {
-    "integer": "BIGINT",
-    "float": "DOUBLE",
-    "text": "TEXT",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP",
-    "null": "TEXT",
-}
 LARGE = 1074
 """The size of a float of which nothing is known (`magnitude`): no float64 is larger, or closer to zero."""
 ENUMERABLE = 10_000
@@ -90,7 +79,7 @@ class Typed:
     @property
     def constant(self) -> float | None:
         """The value of a constant number; None for anything else."""
-        if self.kind not in NUMBERS or self.values is None or len(self.values) != 1 or self.nullable:
+        if self.kind not in NUMERIC or self.values is None or len(self.values) != 1 or self.nullable:
             return None
         return float(self.values[0])
 
@@ -120,10 +109,10 @@ def said(node: exp.Expr) -> str:
 
 def field_of(table: str, name: str, column: Column) -> Field:
     """The facts that the owner declares of a column."""
-    kind: Kind = "float" if column.type == "decimal" else column.type
+    kind = kind_of(column.type)
     limits = column.limits
     low = high = None
-    if limits is not None and kind in NUMBERS:
+    if limits is not None and kind in NUMERIC:
         low, high = float(limits[0]), float(limits[1])  # type: ignore[arg-type]
     domain = str(column.domain) if isinstance(column.domain, DomainFrom) else None
     contribution = None if column.contribution is None else float(column.contribution)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.catalog.types import TIMES, Kind
 from incrowd.query.combining import as_float, comparable, unite
 from incrowd.query.functions.signature import Function, name_of
-from incrowd.query.typed import TIMES, Kind, Typed
+from incrowd.query.typed import Typed
 
 
 def _extremum(node: exp.Expr, arguments: list[Typed]) -> Typed:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
 from incrowd.query.functions.signature import Function, as_number, name_of, one, whole_constant
 from incrowd.query.magnitude import LARGEST, multiplied, rounded, tame
-from incrowd.query.typed import Kind, Typed, double, guarded
+from incrowd.query.typed import Typed, double, guarded
 
 _LARGEST_EXP = 600.0
 """EXP is NULL from here on: its result is larger than any bound."""

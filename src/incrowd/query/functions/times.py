@@ -9,12 +9,13 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.catalog.names import fold
+from incrowd.catalog.types import TIMES as TIME_KINDS
+from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_timestamp, in_calendar
 from incrowd.query.functions.signature import Function, name_of, one
 from incrowd.query.sql import DIALECT
-from incrowd.query.typed import TIMES as TIME_KINDS
-from incrowd.query.typed import Kind, Typed
+from incrowd.query.typed import Typed
 
 _PARTS: dict[str, tuple[int, int] | None] = {
     "YEAR": None,

@@ -10,10 +10,10 @@ from sqlglot.optimizer.qualify import qualify
 
 from incrowd.catalog.declaration import nearest
 from incrowd.catalog.names import fold
+from incrowd.catalog.types import SQL_TYPES
 from incrowd.errors import QueryError
 from incrowd.query.ownership import RESERVED, World
 from incrowd.query.sql import DIALECT, count_bounds
-from incrowd.query.typed import SQL_TYPES
 
 
 def qualify_names(tree: exp.Query, world: World) -> exp.Query:
