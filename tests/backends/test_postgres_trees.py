@@ -49,9 +49,7 @@ NODES = st.recursive(
         st.sampled_from(["OPEXPR", "QUERY"]),
         st.dictionaries(
             st.sampled_from(["args", "opno", "arg"]),
-            st.lists(
-                below | st.lists(below, max_size=2) | st.sampled_from(["<>", "7", r"a\ b", r"\{"]), max_size=2
-            ),
+            st.lists(below | st.lists(below, max_size=2) | WORDS, max_size=2),
             max_size=2,
         ),
     ),
