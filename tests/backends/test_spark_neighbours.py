@@ -225,7 +225,7 @@ def test_reading_moments_as_spark_does_is_caught(tmp_path: Path, monkeypatch: py
         return "timestamp_ntz" if kind == "timestamp[ms]" else stored_as(kind)
 
     stored_as = spark_files.stored_as
-    monkeypatch.setattr("incrowd.backends.spark.stored_as", as_spark)
+    monkeypatch.setattr("incrowd.backends.spark_tables.stored_as", as_spark)
     monkeypatch.setattr(spark_columns, "_moment", lambda column, engine_type: column)
     tame, nasty = (pa.table({"id": ["a"] * 6, "ms": columns_of(6, wild)["ms"]}) for wild in (False, True))
     with pytest.raises(CatalogError, match="cannot read one of its files whole") as told:

@@ -18,7 +18,7 @@ import pytest
 from incrowd.backends.spark import Spark
 from incrowd.errors import BackendError, CatalogError
 from tests.backends.test_spark import catalog, rows
-from tests.backends.test_spark_opening import ONE, refused, written
+from tests.backends.test_spark_tables import ONE, refused, written
 
 
 def too_long(place: Path) -> None:

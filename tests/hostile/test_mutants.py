@@ -29,6 +29,7 @@ from incrowd.backends import (
     spark,
     spark_columns,
     spark_files,
+    spark_tables,
     strict_csv,
 )
 from incrowd.backends.duckdb_pieces import Piece, described
@@ -295,16 +296,19 @@ def moments_are_left_to_spark(patch: Patch) -> None:
     def read(column: exp.Column, engine_type: str, kind: str, identifies: bool) -> tuple[exp.Expr, Any]:
         return column, "timestamp"
 
-    patch.setattr(spark, "stored_as", lambda kind: "timestamp_ntz" if kind.startswith("timestamp[") else kind)
-    patch.setattr(spark, "read", read)
+    def stored_as(kind: str) -> str:
+        return "timestamp_ntz" if kind.startswith("timestamp[") else kind
+
+    patch.setattr(spark_tables, "stored_as", stored_as)
+    patch.setattr(spark_tables, "read", read)
 
 
 def first_file_speaks_for_all(patch: Patch) -> None:
     def agreed(self: Any, name: str, listed: Any) -> Any:
-        self._footers.update(spark.footers(self._session, listed.files, self._footers))
+        self._footers.update(spark_tables.footers(self._session, listed.files, self._footers))
         return self._footers[listed.files[0]]
 
-    patch.setattr(spark.Spark, "_agreed", agreed)
+    patch.setattr(spark_tables.SparkTables, "_agreed", agreed)
     files_are_not_read_before_questions(patch)
 
 

@@ -1,8 +1,8 @@
 """Spark: tables that outgrow one machine, as Parquet files or Parquet tables of Spark's catalog.
 
 Spark does the work where the rows are. No Python function runs on rows, and only aggregated groups come back.
-Statements run in a session of their own (`spark_session`), in Spark's dialect (`spark_sql`), over files whose
-footers were read before (`spark_files`).
+Statements run in a session of their own (`spark_session`), in Spark's dialect (`spark_sql`), over tables
+whose files and types were checked before (`spark_tables`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import hashlib
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -21,58 +20,26 @@ from sqlglot import exp
 from incrowd.backends.backend import Progress
 from incrowd.backends.copies import Copies
 from incrowd.backends.recent import recent
-from incrowd.backends.sources import one_url, projection, public_types, source_column, timeout_of
-from incrowd.backends.spark_columns import read
-from incrowd.backends.spark_files import (
-    NULLS,
-    File,
-    Listing,
-    Types,
-    agreed,
-    family,
-    footers,
-    listings,
-    literal_path,
-    stored_as,
-)
+from incrowd.backends.sources import one_url, public_types, timeout_of
+from incrowd.backends.spark_files import File, Listing
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
+from incrowd.backends.spark_tables import CHANGED, SparkTables
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
-from incrowd.backends.trees import quoted, statement_text, text_of
-from incrowd.catalog import Catalog, column_type
+from incrowd.backends.trees import statement_text, text_of
+from incrowd.catalog import Catalog
 from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 Result = TypeVar("Result")
-_STORED = ("MANAGED", "EXTERNAL")
 _PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
 """A row's place does not change with filters, pruning or the way files are split. A row number computed
 during the scan would.
 """
 
 
-_CHANGED = "The tables are not made as they were when they were opened; let the owner open them again."
 _MOVING = "The files of the tables changed while the question ran; ask again when they are at rest."
-
-
-@dataclass(frozen=True)
-class Opened:
-    """The facts about a table that are read when it is opened and must hold as long as it is open."""
-
-    paths: tuple[str, ...]
-    folders: tuple[str, ...]
-    facts: Mapping[str, str]
-    """The description in Spark's catalog; empty for a table that is only files."""
-    types: Types
-    """The types of all columns, as files store them. Columns from folder names are text."""
-    read: Types
-    """The types of the columns that are read from files."""
-    empty: frozenset[str]
-    """Columns that have no value in any file."""
 
 
 class Spark:
@@ -86,199 +53,46 @@ class Spark:
         self._reading = threading.Lock()
         self._copies = Copies(catalog.copies)
         self._views = {name: f"incrowd_{place}" for place, name in enumerate(catalog.tables)}
-        self._footers: dict[File, Types] = {}
-        self._opened = {name: self._open(name) for name in catalog.tables}
-        self._placed = {name for name, opened in self._opened.items() if self._has_places(opened)}
-        self._tables = {fold(name): self._projection(name) for name in catalog.tables}
+        self._tables = SparkTables(catalog, self._session)
+        self._placed = {name for name in catalog.tables if self._has_places(name)}
+        self._queries = {fold(name): self._projection(name) for name in catalog.tables}
         self._translated = recent(self._translate)
         private = [view for name, view in self._views.items() if catalog.tables[name].private]
         self._prover = Prover(
-            "spark", {self._views[name]: self._types(name) for name in self._views}, private
+            "spark", {view: self._types(name) for name, view in self._views.items()}, private
         )
-        for name, query in self._tables.items():
+        for name, query in self._queries.items():
             self._prover.read(name, query)
         self._whole = {name: self._read_before(name) for name in catalog.tables}
         self.refresh(catalog.tables)
         self._copies.sweep()
 
-    def _open(self, name: str) -> Opened:
-        def failed(error: str) -> CatalogError:
-            paths = self._catalog.patterns(name)
-            place = f"files at {', '.join(paths)}" if paths else f"a table {self._place(name)} in its catalog"
-            return CatalogError(f"tables.{name}: Spark cannot read it ({error}); it needs {place}.")
-
-        def opened() -> Opened:
-            paths = self._catalog.patterns(name)
-            facts = {} if paths else self._facts(name)
-            paths = paths or (literal_path(facts["Location"]),)
-            listed = listings(self._session, {name: paths})[name]
-            if not listed.files and not facts:
-                raise failed("no files")
-            types = self._agreed(name, listed)
-            if facts:
-                types = self._declared(name, types, facts)
-            wanted = self._wanted(name, types, listed)
-            empty = frozenset(column for column in self._asked(name, types) if types[column] == NULLS)
-            return Opened(paths, listed.folders, facts, types, wanted, empty)
-
-        return sealed(opened, failed)
-
-    def _place(self, name: str) -> str:
-        """The table's name in Spark's catalog."""
-        return self._catalog.tables[name].table or name
-
-    def _quoted(self, name: str) -> str:
-        return ".".join(quoted(part, DIALECT.name) for part in self._place(name).split("."))
-
-    # Files, types and views of tables.
-
-    def _facts(self, name: str) -> dict[str, str]:
-        """A table's description in Spark's catalog. CatalogError unless its rows are its own Parquet files.
-
-        A statement reads its tables twice, and a view, another database or a source that computes its rows
-        may return different rows each time. In a text file, one line can break all lines after it.
-        """
-        told = self._session.sql(f"DESCRIBE EXTENDED {self._quoted(name)}").collect()
-        facts = {str(row["col_name"]): str(row["data_type"]) for row in told}
-        if facts.get("Type") not in _STORED or facts.get("Provider", "").lower() != "parquet":
-            raise CatalogError(
-                f"tables.{name}: {self._place(name)} is no stored table in Spark of Parquet files, and its "
-                "rows may be others at each reading; name the table behind it, or Parquet files, with path."
-            )
-        if "# Partition Information" in facts:
-            raise CatalogError(
-                f"tables.{name}: {self._place(name)} is kept in folders, whose names Spark's catalog may "
-                "read as other values; name the files in them, with path."
-            )
-        return {key: text for key, text in facts.items() if key not in ("Statistics", "Last Access")}
-
-    def _declared(self, name: str, types: Types, facts: Mapping[str, str]) -> Types:
-        """The types of a table in Spark's catalog. CatalogError if the types in its files differ."""
-        declared = self._session.table(self._quoted(name)).schema.fields
-        for field in declared:
-            kind = field.dataType.simpleString().partition(" collate ")[0]
-            stored = types.get(field.name, NULLS)
-            if (stored != NULLS and family(stored) != family(kind)) or "EXISTS_DEFAULT" in field.metadata:
-                raise CatalogError(
-                    f"tables.{name}: {self._place(name)} has a column {field.name} of another type than its "
-                    "files, or with a default that is not in them; write them anew."
-                )
-        unit = self._catalog.tables[name].unit
-        for column in unit.columns if unit is not None else ():
-            there = source_column(column, facts, f"tables.{name}.columns.{column}")
-            if " collate " in facts[there]:
-                raise CatalogError(
-                    f"tables.{name}.columns.{column}: it identifies units but has a collation, under which "
-                    "different texts are equal; keep ids in a column without one."
-                )
-        return {field.name: family(field.dataType.simpleString()) for field in declared} | dict(types)
-
-    def _asked(self, name: str, columns: Iterable[str]) -> set[str]:
-        """The columns among `columns` that statements may read."""
-        table = self._catalog.tables[name]
-        wanted = {fold(column) for column in table.columns}
-        return {column for column in columns if not table.private or fold(column) in wanted}
-
-    def _wanted(self, name: str, types: Types, listed: Listing) -> Types:
-        asked = self._asked(name, types)
-        return {
-            column: kind
-            for column, kind in types.items()
-            if column in asked and column not in listed.folders and column_type(kind) is not None
-        }
-
-    def _agreed(self, name: str, listed: Listing) -> Types:
-        """The types of columns. CatalogError if two files store a column with different types."""
-        self._footers.update(footers(self._session, listed.files, self._footers))
-        files = [self._footers[file] for file in listed.files]
-        folders = dict.fromkeys(listed.folders, "string")
-        types: dict[str, str] = {}
-        for types_of_file in files:
-            types |= types_of_file
-        spelled = {fold(column): column for column in self._catalog.tables[name].columns}
-        for column in sorted(self._asked(name, types | folders)):
-            where = f"tables.{name}.columns.{spelled.get(fold(column), column)}"
-            kinds = agreed(footer[column] for footer in files if column in footer)
-            if len(kinds) > 1:
-                raise CatalogError(
-                    f"{where}: some files hold it as {' and some as '.join(sorted(kinds))}; write them anew, "
-                    "all alike."
-                )
-            if kinds and column in folders:
-                raise CatalogError(f"{where}: it is both in files and the name of folders; rename one.")
-            for kind in kinds:
-                types[column] = kind
-            spellings = {
-                frozenset(other for other in footer if fold(other) == fold(column)) for footer in files
-            } - {frozenset()}
-            if len(spellings) > 1:
-                raise CatalogError(
-                    f"{where}: files spell its name in different ways; write them anew, all alike."
-                )
-        return types | folders
-
-    def _current(self, names: Iterable[str]) -> dict[str, Listing]:
-        """The current files of tables. BackendError if the types or folders of a table have changed."""
-        listed = self._listed(names)
-        for name, listing in listed.items():
-            opened, types = self._opened[name], self._agreed(name, listing)
-            same = all(types.get(column, kind) == kind for column, kind in opened.read.items())
-            same = same and all(types.get(column, NULLS) == NULLS for column in opened.empty)
-            if not same or (listing.files and listing.folders != opened.folders):
-                raise BackendError(_CHANGED)
-        return listed
-
-    def _listed(self, names: Iterable[str]) -> dict[str, Listing]:
-        """The current files of tables, listed without reading them."""
-        tables = {name: self._opened[name] for name in names}
-        if any(opened.facts and self._facts(name) != opened.facts for name, opened in tables.items()):
-            raise BackendError(_CHANGED)
-        return listings(self._session, {name: opened.paths for name, opened in tables.items()})
-
-    def _frame(self, opened: Opened) -> DataFrame:
-        """The table with its current files and with the columns it had when it was opened."""
-        return self._parquet(opened, opened.paths)
-
-    def _parquet(self, opened: Opened, paths: Sequence[str]) -> DataFrame:
-        columns = (f"{quoted(name, DIALECT.name)} {stored_as(kind)}" for name, kind in opened.read.items())
-        return self._session.read.schema(", ".join(columns)).parquet(*paths)
-
-    def _has_places(self, opened: Opened) -> bool:
+    def _has_places(self, name: str) -> bool:
         """True if Spark can name the file and the row index of each row."""
         try:
-            return bool(self._frame(opened).selectExpr(_PLACES).columns)
+            return bool(self._tables.frame(name).selectExpr(_PLACES).columns)
         except Exception:
             return False
 
     def _attach(self, names: Iterable[str]) -> None:
         with self._lock:
             for name in names:
-                frame = self._frame(self._opened[name])
+                frame = self._tables.frame(name)
                 if name in self._placed:
                     frame = frame.selectExpr("*", _PLACES)
                 frame.createOrReplaceTempView(self._views[name])
 
     def _projection(self, name: str) -> exp.Query:
-        columns = self._declared_columns(name, self._views[name])
+        columns = self._tables.declared_columns(name, self._views[name])
         return columns.select(exp.column(PLACE, quoted=True)) if name in self._placed else columns
-
-    def _declared_columns(self, name: str, view: str) -> exp.Select:
-        origin = exp.Table(this=exp.to_identifier(view, quoted=True))
-        opened = self._opened[name]
-        types = {column: kind for column, kind in opened.types.items() if column not in opened.empty}
-        empty = {fold(column) for column in opened.empty}
-        return projection(self._catalog, name, origin, types, read, DIALECT, empty)
 
     def _types(self, name: str) -> dict[str, str]:
         """The types of a view's columns."""
-        opened = self._opened[name]
-        folders = dict.fromkeys(opened.folders, "string")
-        stored = {column: stored_as(kind) for column, kind in opened.read.items()}
-        return {**folders, **stored, PLACE: "struct"}
+        return {**self._tables.stored_types(name), PLACE: "struct"}
 
     def public_types(self, table: str) -> Mapping[str, str]:
         """The column types of a public table."""
-        return public_types(self._catalog, table, self._opened[table].types)
+        return public_types(self._catalog, table, self._tables[table].types)
 
     # Every file is read whole before any question is paid for.
 
@@ -312,7 +126,7 @@ class Spark:
         """The current files of tables. CatalogError if the types or folders of a table have changed."""
         failure = ""
         try:
-            return self._sealed(lambda: self._current(names))
+            return self._sealed(lambda: self._tables.current(names))
         except BackendError as error:
             failure = str(error)
         raise CatalogError(failure)
@@ -328,8 +142,8 @@ class Spark:
 
     def _recipe(self, name: str) -> str:
         """How a table is read: the version of Spark, the stored types and the query."""
-        query = text_of(self._tables[fold(name)], DIALECT.name)
-        return f"{self._session.version} {self._opened[name].read} {query}"
+        query = text_of(self._queries[fold(name)], DIALECT.name)
+        return f"{self._session.version} {self._tables[name].read} {query}"
 
     def _read_whole(self, new: Mapping[str, Sequence[File]], listed: Mapping[str, Listing]) -> None:
         """Read every declared column of new files in the way statements do. CatalogError if Spark raises.
@@ -339,10 +153,11 @@ class Spark:
         """
         texts = {}
         for name, files in new.items():
-            opened, view = self._opened[name], f"{self._views[name]}_new"
+            view = f"{self._views[name]}_new"
             whole = len(files) == len(listed[name].files)
-            (self._frame(opened) if whole else self._part(opened, files)).createOrReplaceTempView(view)
-            columns = text_of(self._declared_columns(name, view), DIALECT.name)
+            frame = self._tables.frame(name) if whole else self._tables.part(name, files)
+            frame.createOrReplaceTempView(view)
+            columns = text_of(self._tables.declared_columns(name, view), DIALECT.name)
             texts[name] = f"SELECT bit_xor(xxhash64(*)) FROM ({columns})"
         if failure := self._failure(" UNION ALL ".join(texts.values())):
             for name, text in texts.items():
@@ -361,19 +176,12 @@ class Spark:
             return type(error).__name__
         return ""
 
-    def _part(self, opened: Opened, files: Sequence[File]) -> DataFrame:
-        """Some files of a table. Columns from folder names are NULL here, since no file holds them."""
-        part = self._parquet(opened, [literal_path(file.path) for file in files])
-        return part.selectExpr(
-            "*", *(f"CAST(NULL AS STRING) AS {quoted(folder, DIALECT.name)}" for folder in opened.folders)
-        )
-
     # Questions.
 
     def version(self, tables: Iterable[str]) -> str:
         """A hash of the names, sizes and modification times of the files."""
         names = sorted(tables)
-        seen = self._sealed(lambda: self._current(names))
+        seen = self._sealed(lambda: self._tables.current(names))
         return hashlib.sha256(repr(seen).encode()).hexdigest()
 
     def statement(self, tree: exp.Query) -> str:
@@ -389,7 +197,7 @@ class Spark:
                         f"Spark does not number the rows of {table.name}, each of which is a unit; ask "
                         "without the join, or let the owner declare Parquet files, with path."
                     )
-        return translate(tree, DIALECT, self._tables)
+        return translate(tree, DIALECT, self._queries)
 
     def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
@@ -418,7 +226,7 @@ class Spark:
         too: the question ends with the same error if Spark raised at the file, read it without a fault, or
         did not see it.
         """
-        before = self._listed(names)
+        before = self._tables.listed(names)
         if any(self._unread(name, listed) for name, listed in before.items()):
             raise BackendError(_MOVING)
         self._attach(names)
@@ -428,7 +236,7 @@ class Spark:
         except Exception as error:
             failure = error
         # A statement reads files twice, once to weigh people and once to sum; both must see the same rows.
-        if self._listed(names) != before:
+        if self._tables.listed(names) != before:
             raise BackendError(_MOVING)
         if failure is not None:
             raise failure
@@ -481,7 +289,7 @@ class Spark:
 
         outcome = sealed(judged, failed)
         if outcome is None:
-            raise BackendError(_CHANGED)
+            raise BackendError(CHANGED)
         return outcome
 
     def close(self) -> None:
