@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,12 +54,29 @@ def test_any_text_is_read_or_refused_in_a_sentence(noise: str, place: int) -> No
     [
         ("", "The question is empty; write a SELECT"),
         ("  ", "The question is empty"),
-        ("SELECT 1; SELECT 2", "Ask one question at a time: several statements were given."),
+        (
+            "SELECT 1; SELECT 2",
+            "Ask one question at a time: several statements were given; ask each by itself",
+        ),
         ("SELECT '\0'", "holds a NUL character; leave it out."),
         ("SELECT '\ud800'", "holds half a character"),
         ("SELECT '\udfff'", "holds half a character"),
         ("DROP TABLE t", "Only SELECT can be asked"),
         ("DESCRIBE t", "Only SELECT can be asked"),
+        (None, "The question must be SQL as text, such as SELECT COUNT(*) FROM people, not None."),
+        (7, "not a value of type int."),
+        (b"SELECT 1", "The question is bytes; make it text first, such as sql.decode()."),
+        (";; ;", "The question is empty"),
+        ("-- nothing but a remark", "The question is empty"),
+        ("SELECT 1 /* open", "a quotation mark or a comment in it is not closed; close it."),
+        ("SELECT COUNT(*) FROM", "near FROM (line 1, column 20), something is missing or misspelled there."),
+        ("SELECT COUNT(* FROM t", "near FROM (line 1, column 19), expecting )."),
+        ("EXPLAIN SELECT 1", "Only SELECT can be asked"),
+        ("PIVOT t ON a USING COUNT(*)", "PIVOT and UNPIVOT work on released numbers only: write SELECT"),
+        ("SELECT * FROM (UNPIVOT t ON a)", "PIVOT and UNPIVOT work on released numbers only"),
+        ("SELECT * FROM t PIVOT (COUNT(*) FOR a IN (0))", "PIVOT and UNPIVOT work on released numbers only"),
+        ("SELECT COUNT(*) FROM t WHERE a = ?", "? stands for a value that was not given; write the value"),
+        ("SELECT COUNT(*) FROM t WHERE a = $1", "$1 stands for a value that was not given"),
         ("SELECT FROM WHERE", "The SQL cannot be read: "),
         ("SELECT 'a", "The SQL cannot be read: "),
         (
@@ -112,15 +132,50 @@ def test_any_text_is_read_or_refused_in_a_sentence(noise: str, place: int) -> No
         ),
     ],
 )
-def test_what_cannot_be_read_is_refused_in_one_sentence(sql: str, said: str) -> None:
+def test_what_cannot_be_read_is_refused_in_one_sentence(sql: Any, said: str) -> None:
     with pytest.raises(QueryError) as refusal:
         parse(sql)
     assert said in str(refusal.value) and "\n" not in str(refusal.value)
 
 
-def test_a_deep_question_is_refused_not_crashed() -> None:
-    with pytest.raises(QueryError, match="nested too deeply to be read"):
-        parse("SELECT " + "(" * 800 + "1" + ")" * 800)
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT " + "(" * 3000 + "1" + ")" * 3000,
+        "(" * 3000 + "SELECT 1" + ")" * 3000,
+        "SELECT " + "[" * 3000 + "1" + "]" * 3000,
+        "SELECT " + "ABS(" * 55 + "1" + ")" * 55,
+        "SELECT " + "CASE WHEN a THEN " * 3000 + "1" + " END" * 3000,
+        "SELECT COUNT(*) FROM t WHERE " + "NOT " * 3000 + "a",
+        "SELECT COUNT(*)" + " + 1" * 3000 + " FROM t",
+        "SELECT COUNT(*) FROM t WHERE a" + " OR a" * 3000,
+        "SELECT 1" + " UNION ALL SELECT 1" * 3000,
+    ],
+)
+def test_a_deep_question_is_refused_at_once(sql: str) -> None:
+    began = time.process_time()
+    with pytest.raises(QueryError, match="nested too deeply to be read; write it in smaller steps"):
+        parse(sql)
+    assert time.process_time() - began < 1
+
+
+def test_ordinary_depth_is_read() -> None:
+    parse("SELECT " + "(" * 20 + "COUNT(*)" + ")" * 20 + " + 1" * 100 + " FROM t")
+    parse(f"SELECT COUNT(*) FROM t WHERE a IN ({', '.join(map(str, range(5000)))})")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1;",
+        ";SELECT 1;;",
+        "SELECT 1; -- done",
+        "/* a */ SELECT 1 /* b */ ; /* c */ ;",
+        "SELECT 1 -- ;",
+    ],
+)
+def test_semicolons_and_comments_around_a_question_are_no_part_of_it(sql: str) -> None:
+    assert parse(sql) == parse("SELECT 1")
 
 
 def test_comments_and_outer_parentheses_are_no_part_of_a_question() -> None:

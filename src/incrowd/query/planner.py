@@ -49,6 +49,8 @@ def bound(
     except RecursionError:
         raise QueryError("The SQL is nested too deeply to be planned; write it in smaller steps.") from None
     columns = tuple(column.alias_or_name for column in outer.selects)
+    if "" in columns:
+        raise QueryError("A column of the answer has an empty name; give it one with AS.")
     doubled = next((name for name in columns if columns.count(name) > 1), None)
     if doubled is not None:
         raise QueryError(

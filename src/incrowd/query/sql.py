@@ -8,13 +8,13 @@ OPTIONS(...)` becomes `Question.options`, and the named argument of an aggregate
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.catalog.names import fold
@@ -25,6 +25,19 @@ DIALECT = "duckdb"
 _BOUNDS = "contribution_bounds"
 _PREFIX = "__named__"
 _OPTIONS = {"epsilon", "delta", "max_groups_contributed", "max_rows_contributed"}
+MOST_NESTED = 60
+"""How many brackets may stand inside one another; the parser gives up a little below."""
+MOST_DEEP = 128
+"""How many levels the tree of a question may have: each term of a sum or of an OR is one."""
+_OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_OPENINGS = ("select", "with", "from", "table", "values")
+_EXAMPLE = "SELECT COUNT(*) FROM people"
+_TOO_DEEP = "The SQL is nested too deeply to be read; write it in smaller steps, and lists with IN (...)."
+_PIVOTED = (
+    "PIVOT and UNPIVOT work on released numbers only: write SELECT * FROM (SELECT a, COUNT(*) AS n FROM t GROUP "
+    "BY a) PIVOT (SUM(n) FOR a IN (0, 1)), or COUNT(*) FILTER (WHERE a = 1) for each column."
+)
 _NAMED: Mapping[str, Per] = {
     "contribution_bounds_per_group": "group",
     "contribution_bounds_per_row": "row",
@@ -78,28 +91,12 @@ def parse(sql: str) -> Question:
     >>> q.tree.sql(), dict(q.options)
     ('SELECT COUNT(*) FROM t', {'epsilon': 1.0, 'delta': 1e-07})
     """
-    if not isinstance(sql, str) or not sql.strip():
-        raise QueryError("The question is empty; write a SELECT, such as SELECT COUNT(*) FROM people.")
-    if "\x00" in sql:
-        raise QueryError("The question holds a NUL character; leave it out.")
-    if any("\ud800" <= each <= "\udfff" for each in sql):
-        raise QueryError("The question holds half a character (a lone surrogate); leave it out.")
-    text, options = _take_clause(sql)
-    try:
-        statements = [each for each in sqlglot.parse(text, read=DIALECT) if each is not None]
-    except SqlglotError as error:
-        raise QueryError(f"The SQL cannot be read: {_first_line(error)}") from None
-    except RecursionError:
-        raise QueryError("The SQL is nested too deeply to be read; write it in smaller steps.") from None
-    if len(statements) != 1:
-        raise QueryError("Ask one question at a time: several statements were given.")
-    tree = statements[0]
-    while isinstance(tree, exp.Subquery) and not any(
-        value for key, value in tree.args.items() if key != "this"
-    ):
-        tree = tree.this
+    tokens = _tokens(_as_text(sql))
+    text, options = _take_clause(sql, tokens)
+    tree = _read(text)
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+    _refuse_shapes(tree)
     for node in tree.walk():
         # Comments are no part of the question: they must neither tell equal expressions apart nor travel.
         node.pop_comments()
@@ -111,17 +108,113 @@ def parse(sql: str) -> Question:
     return Question(named, options)
 
 
-def _first_line(error: Exception) -> str:
-    line = str(error).splitlines()[0].replace("\x1b[4m", "").replace("\x1b[0m", "").strip()
-    return line if line.endswith(".") else line + "."
+def _as_text(sql: object) -> str:
+    """The question itself; QueryError unless it is text that a parser can read."""
+    if isinstance(sql, bytes | bytearray):
+        raise QueryError("The question is bytes; make it text first, such as sql.decode().")
+    if not isinstance(sql, str):
+        raise QueryError(f"The question must be SQL as text, such as {_EXAMPLE}, not {_kind(sql)}.")
+    if "\x00" in sql:
+        raise QueryError("The question holds a NUL character; leave it out.")
+    if any("\ud800" <= letter <= "\udfff" for letter in sql):
+        raise QueryError("The question holds half a character (a lone surrogate); leave it out.")
+    return sql
 
 
-def _take_clause(sql: str) -> tuple[str, dict[str, float]]:
-    """The text without the clause and with marked functions, and the clause's options."""
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
+
+
+def _tokens(sql: str) -> list[Token]:
+    """The tokens of one statement, without semicolons around it."""
     try:
         tokens = sqlglot.tokenize(sql, read=DIALECT)
-    except SqlglotError as error:
-        raise QueryError(f"The SQL cannot be read: {_first_line(error)}") from None
+    except SqlglotError:
+        raise QueryError(
+            "The SQL cannot be read: a quotation mark or a comment in it is not closed; close it."
+        ) from None
+    places = [place for place, token in enumerate(tokens) if token.token_type != TokenType.SEMICOLON]
+    if not places:
+        raise QueryError(f"The question is empty; write a SELECT, such as {_EXAMPLE}.")
+    if places[-1] - places[0] >= len(places):
+        raise QueryError(
+            "Ask one question at a time: several statements were given; ask each by itself, without "
+            "semicolons between them."
+        )
+    statement = tokens[places[0] : places[-1] + 1]
+    _refuse_nesting(statement)
+    first = fold(statement[0].text)
+    if first in ("pivot", "unpivot"):
+        raise QueryError(_PIVOTED)
+    if first not in _OPENINGS and statement[0].token_type != TokenType.L_PAREN:
+        raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+    return statement
+
+
+def _refuse_nesting(tokens: list[Token]) -> None:
+    """Refuse brackets beyond what the parser can read, before it tries: it takes long to fail."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
+        if depth > MOST_NESTED:
+            raise QueryError(_TOO_DEEP)
+
+
+def _read(text: str) -> exp.Expr:
+    """The tree of one statement; QueryError where there is none."""
+    try:
+        (tree,) = sqlglot.parse(text, read=DIALECT)
+    except ParseError as error:
+        raise QueryError(_fault(error)) from None
+    except (SqlglotError, ValueError):
+        raise QueryError("The SQL cannot be read; see that it is one SELECT in DuckDB's dialect.") from None
+    except RecursionError:
+        raise QueryError(_TOO_DEEP) from None
+    while isinstance(tree, exp.Subquery) and not any(
+        value for key, value in tree.args.items() if key != "this"
+    ):
+        tree = tree.this
+    if tree is None:
+        raise QueryError(f"The question is empty; write a SELECT, such as {_EXAMPLE}.")
+    return tree
+
+
+def _fault(error: ParseError) -> str:
+    """Where the parser stopped, and what it missed if that can be said in the user's words."""
+    if not error.errors:
+        return "The SQL cannot be read; see that it is one SELECT in DuckDB's dialect."
+    place = error.errors[0]
+    missed = str(place["description"])
+    reason = "something is missing or misspelled there" if "<" in missed or "/" in missed else missed.lower()
+    near = " ".join(str(place["highlight"]).split())
+    return f"The SQL cannot be read: near {near} (line {place['line']}, column {place['col']}), {reason}."
+
+
+def _refuse_shapes(tree: exp.Query) -> None:
+    """Refuse what no later step has words for: deep trees, PIVOT over rows, parameters without a value."""
+    for node, depth in _with_depth(tree):
+        if depth > MOST_DEEP:
+            raise QueryError(_TOO_DEEP)
+        if isinstance(node, exp.Pivot) and isinstance(node.this or node.parent, exp.Table):
+            raise QueryError(_PIVOTED)
+        if isinstance(node, exp.Placeholder | exp.Parameter):
+            raise QueryError(
+                f"{node.sql(DIALECT)} stands for a value that was not given; write the value itself."
+            )
+
+
+def _with_depth(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
+    """Every node with its depth; without recursion, however deep they are."""
+    waiting = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        yield node, depth
+        waiting.extend((part, depth + 1) for part in node.iter_expressions())
+
+
+def _take_clause(sql: str, tokens: list[Token]) -> tuple[str, dict[str, float]]:
+    """The statement without the clause and with marked functions, and the clause's options."""
+    named = _with_named(tokens)
     edits: list[tuple[int, int, str]] = []
     options: dict[str, float] = {}
     for index, token in enumerate(tokens):
@@ -138,27 +231,26 @@ def _take_clause(sql: str) -> tuple[str, dict[str, float]]:
             raise QueryError("WITH ANONYMIZATION is not understood; write WITH DIFFERENTIAL_PRIVACY.")
         elif token.text.startswith(_PREFIX):
             raise QueryError(f"Names that start with {_PREFIX} are reserved; rename it.")
-        elif token.token_type == TokenType.L_PAREN and index and _has_named(tokens, index):
+        elif index in named and index:
             edits.append((tokens[index - 1].start, tokens[index - 1].start, _PREFIX))
-    text = sql
+    text = sql[: tokens[-1].end + 1]
     for start, end, insert in sorted(edits, reverse=True):
         text = text[:start] + insert + text[end:]
-    return text, options
+    return text[tokens[0].start :], options
 
 
-def _has_named(tokens: list[Token], opening: int) -> bool:
-    """Whether the parenthesis at `opening` has a named argument at its own level."""
-    depth = 0
-    for token in tokens[opening:]:
-        if token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE):
-            depth += 1
-        elif token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE):
-            depth -= 1
-            if depth == 0:
-                return False
-        elif token.token_type == TokenType.FARROW and depth == 1:
-            return True
-    return False
+def _with_named(tokens: list[Token]) -> set[int]:
+    """The places of the parentheses that have a named argument at their own level."""
+    named: set[int] = set()
+    around: list[int] = []
+    for place, token in enumerate(tokens):
+        if token.token_type in _OPEN:
+            around.append(place)
+        elif token.token_type in _CLOSE and around:
+            around.pop()
+        elif token.token_type == TokenType.FARROW and around:
+            named.add(around[-1])
+    return {place for place in named if tokens[place].token_type == TokenType.L_PAREN}
 
 
 def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, float]]:

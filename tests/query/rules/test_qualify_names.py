@@ -44,8 +44,13 @@ def test_every_column_gets_its_table(sql: str, expected: str) -> None:
     ("sql", "said"),
     [
         ("SELECT x FROM visit", "There is no table visit in the catalog, perhaps you mean visits."),
-        ("SELECT x FROM main.visits", "There is no table visits in the catalog"),
-        ("SELECT x FROM RANGE(3)", "There is no table"),
+        (
+            "SELECT x FROM main.visits",
+            "There is no table visits in the catalog under a schema; write visits alone.",
+        ),
+        ("SELECT x FROM range(3)", "RANGE makes rows of its own and cannot stand in FROM; name a table"),
+        ("SELECT x FROM glob('*')", "GLOB makes rows of its own and cannot stand in FROM; name a table"),
+        ('SELECT x FROM ""', "A table in FROM has an empty name; choose from "),
         ("SELECT xx FROM visits", "There is no column xx in visits"),
         ("SELECT citi FROM visits", "perhaps you mean city."),
         (

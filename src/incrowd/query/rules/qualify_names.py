@@ -19,10 +19,7 @@ from incrowd.query.sql import DIALECT, count_bounds
 def qualify_names(tree: exp.Query, world: World) -> exp.Query:
     """The tree with every name resolved."""
     for table in tree.find_all(exp.Table):
-        known = isinstance(table.this, exp.Identifier) and world.catalog.find(table.name) is not None
-        if not known or table.args.get("db"):
-            hint = nearest(table.name, world.catalog.tables)
-            raise QueryError(f"There is no table {table.name} in the catalog, {hint}.")
+        _refuse_strangers(table, world)
     for name in tree.find_all(exp.Identifier):
         _refuse_reserved(name)
     schema: dict[str, object] = {
@@ -42,6 +39,25 @@ def qualify_names(tree: exp.Query, world: World) -> exp.Query:
         _refuse_reserved(name)
     assert isinstance(result, exp.Query)
     return result
+
+
+def _refuse_strangers(table: exp.Table, world: World) -> None:
+    """Refuse what is no table of the catalog."""
+    tables = world.catalog.tables
+    if not isinstance(table.this, exp.Identifier):
+        raise QueryError(
+            f"{table.this.sql(DIALECT).partition('(')[0]} makes rows of its own and cannot stand in FROM; name a table of the "
+            f"catalog ({', '.join(tables)}), or, beside released numbers, write UNNEST([1, 2, 3])."
+        )
+    if not table.name:
+        raise QueryError(f"A table in FROM has an empty name; choose from {', '.join(tables)}.")
+    known = world.catalog.find(table.name)
+    if known is None:
+        raise QueryError(f"There is no table {table.name} in the catalog, {nearest(table.name, tables)}.")
+    if table.args.get("db"):
+        raise QueryError(
+            f"There is no table {table.name} in the catalog under a schema; write {known} alone."
+        )
 
 
 def _refuse_reserved(name: exp.Identifier) -> None:
