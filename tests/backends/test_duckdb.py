@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +202,31 @@ def test_files_that_change_while_they_are_read_answer_nothing(tmp_path: Path) ->
     file.write_text('user_id,age\n1,"30\n')
     with pytest.raises(CatalogError, match="never closed"):
         engine.refresh(["t"])
+
+
+_IN_A_PROMPT = """
+import duckdb, pyarrow as pa
+from incrowd import Curator
+from incrowd.curator.scratch import scratch
+
+def bar(connection):
+    names = ("enable_progress_bar", "enable_progress_bar_print")
+    return [connection.sql(f"SELECT current_setting('{name}')").fetchall()[0][0] for name in names]
+
+assert bar(duckdb.connect())[0], "a prompt has no bar any more: this test finds nothing"
+curator = Curator.from_tables(people=pa.table({"id": [1, 2], "x": [1, 2]}), unit="id", budget=(9.0, 0.0))
+engine = curator.backend._connection
+assert bar(engine) == [False, False]
+curator.ask("SELECT COUNT(*) AS n FROM people", epsilon=1.0, contribution=1, progress=lambda share: None)
+assert bar(engine)[1] is False
+with scratch() as local:
+    assert not bar(local)[0]
+from incrowd.curator import sandbox_worker
+with duckdb.connect(config=sandbox_worker.SETTINGS).cursor() as cursor:
+    assert not bar(cursor)[0]
+"""
+
+
+def test_no_bar_is_drawn_by_the_engine() -> None:
+    """DuckDB draws one after two seconds in a prompt or a notebook, which `python -c` is like."""
+    subprocess.run([sys.executable, "-c", _IN_A_PROMPT], check=True, env={**os.environ, "PYTHONPATH": "src"})

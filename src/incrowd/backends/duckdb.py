@@ -45,6 +45,9 @@ from incrowd.query.typed import fold
 
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
+    # In a notebook or a prompt DuckDB draws a bar of its own; progress is for the caller's callback.
+    "SET enable_progress_bar = false",
+    "SET enable_progress_bar_print = false",
     "SET preserve_insertion_order = false",
     # Units are often numbered densely; a table indexed by number is then twice as fast as a hash table.
     "SET perfect_ht_threshold = 20",
@@ -308,8 +311,8 @@ def _watched(connection: duckdb.DuckDBPyConnection, sql: str, progress: Progress
 
     def work() -> None:
         try:
+            # Counted, not printed.
             connection.execute("SET enable_progress_bar = true")
-            connection.execute("SET enable_progress_bar_print = false")
             result.append(connection.sql(sql).to_arrow_table())
         except BaseException as error:
             failure.append(error)

@@ -107,6 +107,7 @@ def _describe(file: Path, kind: str) -> dict[str, dict[str, str]]:
     path = constant(str(file))
     try:
         with duckdb.connect(":memory:") as engine:
+            engine.execute("SET enable_progress_bar = false")
             if kind == "duckdb":
                 engine.execute(f"ATTACH {path} AS given (READ_ONLY)")
                 rows = engine.execute(

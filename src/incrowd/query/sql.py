@@ -35,8 +35,8 @@ _OPENINGS = ("select", "with", "from", "table", "values")
 _EXAMPLE = "SELECT COUNT(*) FROM people"
 _TOO_DEEP = "The SQL is nested too deeply to be read; write it in smaller steps, and lists with IN (...)."
 _PIVOTED = (
-    "PIVOT and UNPIVOT work on released numbers only: write SELECT * FROM (SELECT a, COUNT(*) AS n FROM t GROUP "
-    "BY a) PIVOT (SUM(n) FOR a IN (0, 1)), or COUNT(*) FILTER (WHERE a = 1) for each column."
+    "PIVOT and UNPIVOT work on released numbers only: write SELECT * FROM (SELECT a, COUNT(*) AS n FROM t "
+    "GROUP BY a) PIVOT (SUM(n) FOR a IN (0, 1)), or COUNT(*) FILTER (WHERE a = 1) for each column."
 )
 _NAMED: Mapping[str, Per] = {
     "contribution_bounds_per_group": "group",
@@ -147,7 +147,10 @@ def _tokens(sql: str) -> list[Token]:
     if first in ("pivot", "unpivot"):
         raise QueryError(_PIVOTED)
     if first not in _OPENINGS and statement[0].token_type != TokenType.L_PAREN:
-        raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+        raise QueryError(
+            f"Only SELECT can be asked, and this SQL begins with {statement[0].text}; the curator neither "
+            "changes nor describes tables."
+        )
     return statement
 
 

@@ -45,8 +45,9 @@ def _refuse_strangers(table: exp.Table, world: World) -> None:
     """Refuse what is no table of the catalog."""
     tables = world.catalog.tables
     if not isinstance(table.this, exp.Identifier):
+        function = table.this.sql(DIALECT).partition("(")[0]
         raise QueryError(
-            f"{table.this.sql(DIALECT).partition('(')[0]} makes rows of its own and cannot stand in FROM; name a table of the "
+            f"{function} makes rows of its own and cannot stand in FROM; name a table of the "
             f"catalog ({', '.join(tables)}), or, beside released numbers, write UNNEST([1, 2, 3])."
         )
     if not table.name:
