@@ -9,9 +9,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from incrowd import BudgetExceeded, Curator, IncrowdError, InvalidInput, LedgerError, NotPermitted, QueryError
+from incrowd import (
+    BackendError,
+    BudgetExceeded,
+    Curator,
+    IncrowdError,
+    InvalidInput,
+    LedgerError,
+    NotPermitted,
+    QueryError,
+)
 from incrowd.curator import grants, pricing
 from incrowd.curator.grants import Grant
 from incrowd.curator.schedule import Step
@@ -278,3 +288,67 @@ def test_a_step_is_never_charged_to_a_weaker_one(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(NotPermitted, match="just used"):
         USES["sums"](grant)
     assert grant.unused == [weak]
+
+
+@pytest.mark.parametrize("kind", list(USES))
+def test_nothing_is_released_after_the_block(kind: str) -> None:
+    made = curator()
+    with made.grant(2.0, purpose="all", schedule=ALL) as grant:
+        USES[kind](grant)
+    before = dict(grant.left)
+    for use in USES.values():
+        with pytest.raises(NotPermitted, match="ended with its with block and releases nothing"):
+            use(grant)
+    with pytest.raises(NotPermitted, match="make another grant"), grant:
+        pass
+    assert grant.left == before
+    grant.record(b"kept")
+    assert grant.recorded == b"kept"
+
+
+def test_a_grant_without_a_block_stays_open() -> None:
+    grant = curator().grant(2.0, purpose="all", schedule={"sums": 2})
+    assert USES["sums"](grant) and USES["sums"](grant)
+
+
+@pytest.mark.parametrize("kind", list(USES))
+def test_a_step_in_which_the_engine_fails_stays_used_and_says_so(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = curator()
+    grant = made.grant(2.0, purpose="all", schedule=ALL)
+    left, paid = grant.left.get(kind, 0), spent(made)
+
+    def failing(*_: object) -> None:
+        raise BackendError("The database could not finish the question (IOException).")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(made, "execute", failing)
+        with pytest.raises(BackendError) as failure:
+            USES[kind](grant)
+    assert str(failure.value) == (
+        "The database could not finish the question (IOException); this step of the grant for all stays "
+        "used, so ask with another step, or plan a spare one in the next grant's schedule."
+    )
+    assert failure.value.__context__ is None and failure.value.__cause__ is None
+    assert grant.left.get(kind, 0) == left - 1 and spent(made) == paid
+
+
+def test_a_file_that_vanishes_costs_one_step(tmp_path: Path) -> None:
+    place = tmp_path / "t.parquet"
+    pq.write_table(table(), place)
+    (tmp_path / "curator.yaml").write_text(
+        "sources: {t: {parquet: t.parquet}}\n"
+        "tables: {t: {source: t, unit: id, columns: {id: {type: integer}, "
+        "pay: {type: float, bounds: [0, 10]}}}}\n"
+        "budget: {epsilon: 9}\n"
+    )
+    with (
+        Curator.open(tmp_path / "curator.yaml") as made,
+        made.grant(1.0, purpose="pay", schedule={"sums": 2}) as grant,
+    ):
+        grant.sums("SELECT SUM(pay) AS s FROM t", contribution=2)
+        place.unlink()
+        with pytest.raises(BackendError, match="this step of the grant for pay stays used"):
+            grant.sums("SELECT SUM(pay) AS s FROM t", contribution=2)
+        assert grant.left == {}

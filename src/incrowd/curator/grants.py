@@ -32,7 +32,7 @@ from incrowd.curator.pricing import WIDER, shared_price
 from incrowd.curator.releasing import Exact
 from incrowd.curator.request import Request
 from incrowd.curator.schedule import Kind, Step, Strength, read_schedule, strengths, together
-from incrowd.errors import InvalidInput, NotPermitted, QueryError
+from incrowd.errors import BackendError, InvalidInput, NotPermitted, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.mechanisms.additive import tree as trees
 from incrowd.noise import categorical
@@ -95,6 +95,8 @@ class Grant:
     """The guarantee of everything that is released for this grant."""
     payment: Payment = field(repr=False)
     unused: list[Strength] = field(repr=False)
+    closed: bool = field(default=False, repr=False)
+    """Whether its `with` block has ended, so that nothing more is released."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
@@ -278,7 +280,23 @@ class Grant:
         return question, leaf
 
     def _execute(self, question: Prepared, progress: Progress | None) -> Exact:
-        (exact,) = self.curator.execute(question, [ChosenCaps()], progress)
+        """The exact numbers of a step that is used already.
+
+        A failure leaves the step used. Nothing was released but the failure itself, which no row causes in a
+        statement that is proven total. What is not proven is the machine: its memory or its disk may run out
+        because of what one unit's rows hold. A step that could be repeated would let an analyst try such
+        questions for nothing until one fails, so each try is one step.
+        """
+        failure = ""
+        try:
+            (exact,) = self.curator.execute(question, [ChosenCaps()], progress)
+        except BackendError as error:
+            failure = str(error).rstrip(".")
+        if failure:
+            raise BackendError(
+                f"{failure}; this step of the grant for {self.purpose} stays used, so ask with another step, "
+                "or plan a spare one in the next grant's schedule."
+            )
         return exact
 
     def _next(self, kind: Kind) -> Strength:
@@ -287,6 +305,11 @@ class Grant:
             raise NotPermitted(
                 f"The grant for {self.purpose} is on record and releases nothing more: use grant.recorded, "
                 "or make a grant for another purpose."
+            )
+        if self.closed:
+            raise NotPermitted(
+                f"The grant for {self.purpose} ended with its with block and releases nothing more: ask "
+                "inside the block, or make another grant."
             )
         strength = next((strength for strength in self.unused if strength.kind == kind), None)
         if strength is None:
@@ -308,10 +331,14 @@ class Grant:
             self.unused.remove(strength)
 
     def __enter__(self) -> Grant:
+        if self.closed:
+            raise NotPermitted(f"The grant for {self.purpose} ended with its with block; make another grant.")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is given back: what was not used stays spent."""
+        """Nothing more is released, and nothing is given back: what was not used stays spent."""
+        with self._lock:
+            self.closed = True
 
 
 def _noise_for(
