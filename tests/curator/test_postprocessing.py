@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pytest
 
 from incrowd import Curator, QueryError
 from incrowd.curator import postprocessing
-from incrowd.curator.sandbox import SandboxError
+from incrowd.curator.sandbox import Sandbox, SandboxError
 
 PEOPLE = pa.table({"id": range(40), "x": [float(i % 7) for i in range(40)], "g": [i % 2 for i in range(40)]})
 
@@ -89,3 +90,69 @@ def test_rows_that_multiply_go_to_the_child(curator: Curator) -> None:
     answer = curator.ask(sql, epsilon=50.0, contribution=1)
     assert not postprocessing._plain(answer.plan.outer)
     assert answer.to_arrow().to_pydict() == {"pairs": [9]}
+
+
+COUNTS = "(SELECT g, COUNT(*) AS n, SUM(x) AS s FROM people GROUP BY g) AS q"
+
+
+@pytest.fixture
+def small_sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    small = Sandbox(memory=1 << 27, seconds=2)
+    monkeypatch.setattr(postprocessing, "sandbox", lambda: small)
+    yield
+    small.close()
+
+
+@pytest.mark.parametrize("of", ["g", "n", "s"])
+@pytest.mark.usefixtures("small_sandbox")
+def test_a_text_that_takes_all_memory_is_refused_before_it_is_paid(curator: Curator, of: str) -> None:
+    with pytest.raises(QueryError, match=r"cannot run: it takes more than 128 MB of memory or 2 seconds"):
+        curator.ask(f"SELECT g, rpad(CAST({of} AS TEXT), 2000000000, 'y') AS r FROM {COUNTS}", epsilon=1.0)
+    assert curator.budget()[0].spent.epsilon == 0
+
+
+@pytest.mark.usefixtures("small_sandbox")
+def test_what_exhausts_the_sandbox_after_all_is_null_and_the_rest_is_kept(curator: Curator) -> None:
+    # It is small on the numbers that it is tried on, and huge near the true ones.
+    made = "rpad('', CASE WHEN n BETWEEN 15 AND 25 THEN 2000000000 ELSE 1 END, 'y')"
+    answer = curator.ask(f"SELECT g, n, {made} AS r FROM {COUNTS} ORDER BY g", epsilon=50.0, contribution=1)
+    rows = list(answer)
+    assert len(rows) == 3 and {row["r"] for row in rows} == {None}
+    assert all(abs(row["n"] - 20) < 5 for row in rows[:2])
+    assert answer.notes[-1].startswith(
+        "r could not be computed from the released numbers and is NULL: it takes"
+    )
+    assert answer.to_arrow(0.9).num_rows == 3
+
+
+@pytest.mark.usefixtures("small_sandbox")
+def test_the_released_numbers_can_always_be_read(curator: Curator) -> None:
+    made = "length(rpad('', CASE WHEN n BETWEEN 15 AND 25 THEN 2000000000 ELSE 1 END, 'y')) > 0"
+    answer = curator.ask(f"SELECT g, n FROM {COUNTS} WHERE {made}", epsilon=50.0, contribution=1)
+    assert len(answer) == 0 and "answer.numbers() has the numbers" in answer.notes[-1]
+    (numbers,) = answer.numbers()
+    assert numbers.column_names == ["g", "COUNT(*)", "SUM(x)"] and numbers.num_rows == 3
+    assert "COUNT(*)_low" in answer.numbers(0.9)[0].column_names
+
+
+@pytest.mark.parametrize(
+    "aggregate",
+    [
+        "PRODUCT(n)", "PRODUCT(n * 2) + 1", "SQRT(PRODUCT(ABS(n)))", "histogram(n)", "entropy(n)", "mad(s)",
+        "geomean(ABS(s) + 1)", "fsum(s)", "favg(s)", "kahan_sum(s)", "sum_no_overflow(CAST(n AS INT))",
+        "arbitrary(n)", "reservoir_quantile(s, 0.5)", "histogram_exact(n, [1, 2])", "arg_max_null(g, n)",
+        "PRODUCT(n) FILTER (WHERE n > 1)", "approx_top_k(n, 2)", "any_value(n)", "regr_slope(s, n)",
+    ],
+)  # fmt: skip
+def test_every_aggregate_of_the_engine_works_over_released_numbers(curator: Curator, aggregate: str) -> None:
+    answer = curator.ask(f"SELECT {aggregate} AS v FROM {COUNTS}", epsilon=50.0, contribution=1)
+    assert len(answer) == 1 and answer.notes == ()
+    grouped = curator.ask(
+        f"SELECT g, {aggregate} AS v FROM {COUNTS} GROUP BY g", epsilon=50.0, contribution=1
+    )
+    assert len(grouped) == 3
+
+
+def test_windows_of_such_aggregates_work_too(curator: Curator) -> None:
+    sql = f"SELECT g, PRODUCT(n) OVER (ORDER BY g) AS v FROM {COUNTS}"
+    assert len(curator.ask(sql, epsilon=50.0, contribution=1)) == 3

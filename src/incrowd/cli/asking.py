@@ -37,6 +37,8 @@ def ask(
     json: options.Json = False,
 ) -> None:
     """Ask a question in SQL and pay for the answer."""
+    from incrowd.curator.held import for_python
+
     if csv and json:
         raise InvalidInput("Choose either --csv or --json.")
     question = read_question(sql)
@@ -57,7 +59,7 @@ def ask(
                 )
         except BudgetExceeded as error:
             raise with_hint(error, curator.budget(analyst)) from None
-        table = answer.to_arrow(answer.confidence if intervals else None)
+        table = for_python(answer.to_arrow(answer.confidence if intervals else None))
         if json:
             screen.emit_json(answer_json(answer, table, intervals))
         elif csv:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
-from incrowd.curator.postprocessing import Processed, post_process
+from incrowd.curator.postprocessing import Processed, post_process, released_numbers
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released
 from incrowd.curator.views import csv_of, html_of, text_of
@@ -61,24 +62,31 @@ class Answer:
         return self._cache[confidence]
 
     def to_pandas(self, intervals: float | bool | None = None) -> pandas.DataFrame:
-        """The answer as a pandas data frame."""
+        """The answer as a pandas data frame; what pandas cannot hold (a date after 9999, a union) is text."""
         try:
             import pandas
         except ImportError:
             raise InvalidInput("to_pandas needs the package pandas: pip install 'incrowd[pandas]'.") from None
-        frame = self.to_arrow(intervals).to_pandas()
+        frame = for_pandas(self.to_arrow(intervals)).to_pandas()
         assert isinstance(frame, pandas.DataFrame)
         return frame
 
     def to_polars(self, intervals: float | bool | None = None) -> polars.DataFrame:
-        """The answer as a polars data frame."""
+        """The answer as a polars data frame; what polars cannot hold (an interval, a union) is text."""
         try:
             import polars
         except ImportError:
             raise InvalidInput("to_polars needs the package polars: pip install 'incrowd[polars]'.") from None
-        frame = polars.from_arrow(self.to_arrow(intervals))
+        frame = polars.from_arrow(for_polars(self.to_arrow(intervals)))
         assert isinstance(frame, polars.DataFrame)
         return frame
+
+    def numbers(self, intervals: float | bool | None = None) -> tuple[pa.Table, ...]:
+        """The released numbers themselves, one table for each SELECT over private rows.
+
+        They can always be read, whatever the SQL above them makes of them.
+        """
+        return released_numbers(self.plan, self.released, self._level(intervals))
 
     def intervals(self, confidence: float | None = None) -> pa.Table:
         """The answer with the ends of its intervals."""
@@ -139,7 +147,7 @@ class Answer:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, each as a dictionary."""
-        return iter(self.to_arrow().to_pylist())
+        return iter(for_python(self.to_arrow()).to_pylist())
 
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
@@ -161,4 +169,4 @@ class Answer:
         """A chart with error bars: numbers by group."""
         from incrowd.curator.plot import chart
 
-        return chart(self.to_arrow(confidence or self.confidence))
+        return chart(for_python(self.to_arrow(confidence or self.confidence)))

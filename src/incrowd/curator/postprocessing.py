@@ -2,8 +2,9 @@
 
 It is total: once an answer is paid for, this SQL gives a table with the columns that were promised, whatever
 numbers were released. It is tried as it was written; if that raises, with NULL in the place of errors
-(`total_sql`); if even that fails, the answer has no rows and says why, and the released numbers can be read
-beside it. No number is NaN: what is not a number is NULL.
+(`total_sql`); if even that fails, as a text that takes all memory does, with NULL in the columns that more
+than copy and compute; and if that fails too, the answer has no rows. It says so, and the released numbers can
+always be read beside it (`released_numbers`). Nothing is NaN: what is not a number is NULL (`not_numbers`).
 
 SQL that can only copy, compare and compute runs here; everything else runs in a child process with limits
 (`sandbox`).
@@ -11,20 +12,24 @@ SQL that can only copy, compare and compute runs here; everything else runs in a
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
+from incrowd.backends.trees import quoted
 from incrowd.catalog.types import arrow_type
 from incrowd.curator.ends import with_ends
 from incrowd.curator.estimates import Span
+from incrowd.curator.not_numbers import says_nan, without_nan
 from incrowd.curator.released import Released
-from incrowd.curator.sandbox import SandboxError, sandbox
+from incrowd.curator.sandbox import ExhaustedError, SandboxError, sandbox
 from incrowd.curator.scratch import scratch
 from incrowd.curator.total_sql import total
 from incrowd.errors import QueryError
@@ -34,6 +39,16 @@ from incrowd.query.sql import DIALECT
 
 TRIED = (0, 1, -1, 1_000, 1_000_000, -1_000_000)
 """Released numbers that the SQL above them is tried on before anything is spent."""
+_DAYS = [None, *(dt.date(year, 1, 1) for year in (1970, 2000, 2024, 1, 9999))]
+_KEYS: Mapping[str, Sequence[Any]] = {
+    "integer": [None, 0, 1, -1, 1_000, 1_000_000],
+    "float": [None, 0.0, 1.0, -0.5, 1e3, 1e6],
+    "text": [None, "", "a", "1", "a longer text", "2024-01-01"],
+    "boolean": [None, False, True, None, False, True],
+    "date": _DAYS,
+    "timestamp": [day and dt.datetime.combine(day, dt.time()) for day in _DAYS],
+}
+"""Keys that it is tried on, by kind."""
 _PLAIN: frozenset[type[exp.Expr]] = frozenset(
     {
         # clauses
@@ -70,16 +85,47 @@ def post_process(
         released_table(leaf, release, confidence) for leaf, release in zip(plan.leaves, released, strict=True)
     ]
     query = plan.outer if confidence is None else with_ends(plan)
+    texts = not says_nan(query, [*tables, *public.values()])
     try:
-        return Processed(_without_nan(_run(query, tables, public)))
+        return Processed(without_nan(_run(query, tables, public), texts))
     except SandboxError as error:
-        failure = str(error)
+        failure, exhausted = str(error), isinstance(error, ExhaustedError)
     schema = _run(query, [_sample(leaf, ()) for leaf in plan.leaves], public).schema
-    try:
-        return Processed(_typed(_run(total(query), tables, public), schema))
-    except SandboxError:
-        note = f"The SQL over the released numbers failed, so it has no rows: {failure}"
-        return Processed(schema.empty_table(), note)
+    simple, emptied = _simplified(query)
+    tries = [(simple, f"{', '.join(emptied)} could not be computed from the released numbers and is NULL")]
+    if not exhausted:
+        tries.insert(0, (query, ""))
+    for tried, said in tries:
+        with contextlib.suppress(SandboxError):
+            table = _typed(_run(total(tried), tables, public), schema)
+            return Processed(without_nan(table, texts), f"{said}: {failure}." if said else "")
+    note = "The SQL over the released numbers failed, so it has no rows; answer.numbers() has the numbers"
+    return Processed(schema.empty_table(), f"{note}: {failure}.")
+
+
+def _simplified(query: exp.Query) -> tuple[exp.Query, list[str]]:
+    """The query with NULL in the place of columns that more than copy and compute, and their names."""
+    simple, emptied = query.copy(), []
+    for select in simple.find_all(exp.Select):
+        for column in select.expressions:
+            if any(type(node) not in _PLAIN for node in column.walk()):
+                emptied.append(column.alias_or_name)
+                column.replace(exp.alias_(exp.null(), column.alias_or_name, quoted=True))
+    return simple, list(dict.fromkeys(emptied))
+
+
+def released_numbers(
+    plan: Plan, released: Sequence[Released], confidence: float | None
+) -> tuple[pa.Table, ...]:
+    """What each leaf released, under the names that the question gives its keys and aggregates."""
+    tables = []
+    for leaf, release in zip(plan.leaves, released, strict=True):
+        table = released_table(leaf, release, confidence)
+        labels = {name: column.label or name for name, column in leaf.columns.items()}
+        for name, label in list(labels.items()):
+            labels |= {f"{name}{end}": f"{label}{end}" for end in ("_low", "_high")}
+        tables.append(table.rename_columns([labels.get(name, name) for name in table.column_names]))
+    return tuple(tables)
 
 
 def public_tables(plan: Plan) -> tuple[str, ...]:
@@ -117,17 +163,17 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
             if aggregate.whole:
                 # A count that noise carried out of the integers stays at their end.
                 values = np.clip(np.nan_to_num(values), -(2.0**62), 2.0**62).astype(np.int64)
-            columns[aggregate.name + suffix] = pa.array(values)
+            columns[aggregate.name + suffix] = pa.array(values, from_pandas=True)  # NaN is NULL
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)
 
 
 def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
-    """A released table with these numbers in every column of numbers, and NULL in the others."""
+    """A released table with these numbers in every column of numbers, and keys of all sorts."""
     columns = {}
     for key in leaf.keys:
-        columns[key.name] = pa.nulls(len(numbers), arrow_type(key.kind))
+        columns[key.name] = pa.array(_KEYS[key.kind][: len(numbers)], arrow_type(key.kind))
     for aggregate in leaf.aggregates:
         for suffix in ("", "_low", "_high"):
             kind = pa.int64() if aggregate.whole else pa.float64()
@@ -162,23 +208,14 @@ def _plain(query: exp.Query) -> bool:
     )
 
 
-def _without_nan(table: pa.Table) -> pa.Table:
-    for index, field in enumerate(table.schema):
-        if pa.types.is_floating(field.type):
-            column = table.column(index)
-            numbers = pc.if_else(pc.is_nan(column), pa.scalar(None, field.type), column)
-            table = table.set_column(index, field, numbers)
-    return table
-
-
 def _typed(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the types that were promised; a number that does not fit is NULL."""
     with scratch() as local:
         local.register("made", table)
         local.register("promised", schema.empty_table())
-        casts = [
-            exp.alias_(exp.TryCast(this=exp.column(name), to=exp.DataType.build(kind, DIALECT)), name)
-            for name, kind, *_ in local.sql("DESCRIBE promised").fetchall()
-        ]
-        sql = exp.select(*casts).from_("made").sql(DIALECT, identify=True)
-        return _without_nan(local.sql(sql).to_arrow_table())
+        kinds = local.sql("DESCRIBE promised").fetchall()
+        casts = [f"TRY_CAST({quoted(name)} AS {kind}) AS {quoted(name)}" for name, kind, *_ in kinds]
+        try:
+            return local.sql(f"SELECT {', '.join(casts)} FROM made").to_arrow_table()
+        except duckdb.Error as error:
+            raise SandboxError(str(error).splitlines()[0]) from None

@@ -8,13 +8,18 @@ remain that can raise over aggregates (text functions, say): `postprocessing` ha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from sqlglot import exp
+
+from incrowd.catalog.names import fold
+from incrowd.curator.scratch import scratch
 
 _ALONE = (exp.AggFunc, exp.Window, exp.Query, exp.Subquery, exp.Rand, exp.Uuid)
 _AS_IS = (exp.Column, exp.Literal, exp.Star, exp.Null, exp.Boolean)
 _STRUCTURE = (exp.Order, exp.Ordered, exp.Distinct, exp.If, exp.Tuple, exp.Filter, exp.Where, exp.WithinGroup)
 _KEPT = (exp.DataType, exp.Identifier, exp.WindowSpec)
+_MACROS = frozenset({"geomean", "geometric_mean", "wavg", "weighted_avg"})
 _CLAUSES = ("where", "group", "having", "qualify", "order")
 
 
@@ -60,11 +65,26 @@ def _safe(node: exp.Expr, groups: Sequence[exp.Expr]) -> exp.Expr:
         return node
     if any(node == group for group in groups):
         return _tried(node)
-    if not isinstance(node, _STRUCTURE) and not node.find(*_ALONE):
+    if not isinstance(node, _STRUCTURE) and not _stands_alone(node):
         return _tried(_with_groups(node, groups))
     if isinstance(node, exp.Query | exp.Subquery):
         return node
     return _guarded(_descended(node, groups))
+
+
+def _stands_alone(node: exp.Expr) -> bool:
+    """Whether the engine refuses the node inside TRY: it holds an aggregate, a window or a sub-query."""
+    return node.find(*_ALONE) is not None or any(
+        fold(str(call.this)) in _aggregates() for call in node.find_all(exp.Anonymous)
+    )
+
+
+@cache
+def _aggregates() -> frozenset[str]:
+    """The engine's aggregates, with those of its macros that are one: the parser does not know them all."""
+    listed = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    with scratch() as local:
+        return frozenset(fold(name) for (name,) in local.sql(listed).fetchall()) | _MACROS
 
 
 def _descended(node: exp.Expr, groups: Sequence[exp.Expr]) -> exp.Expr:

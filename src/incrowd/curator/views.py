@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from incrowd.curator.held import rows_of
+
 MOST_LINES = 20
 MOST_ROWS_OF_HTML = 50
 
@@ -22,7 +24,7 @@ def text_of(table: pa.Table) -> str:
     Ulm   12
     NULL   3
     """
-    rows = [[shown(value) for value in row] for row in _rows(table.slice(0, MOST_LINES))]
+    rows = [[shown(value) for value in row] for row in rows_of(table.slice(0, MOST_LINES))]
     widths = [max(len(cell) for cell in column) for column in zip(table.column_names, *rows, strict=True)]
     numeric = [not pa.types.is_string(kind) for kind in table.schema.types]
 
@@ -44,7 +46,7 @@ def html_of(table: pa.Table, remarks: Sequence[str]) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in table.column_names)
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(shown(value))}</td>" for value in row) + "</tr>"
-        for row in _rows(table.slice(0, MOST_ROWS_OF_HTML))
+        for row in rows_of(table.slice(0, MOST_ROWS_OF_HTML))
     )
     hidden = table.num_rows - MOST_ROWS_OF_HTML
     more = f"<p>{hidden:,} more rows</p>" if hidden > 0 else ""
@@ -61,19 +63,8 @@ def csv_of(table: pa.Table) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(table.column_names)
-    writer.writerows(_rows(table))
+    writer.writerows(rows_of(table))
     return text.getvalue()
-
-
-def _rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The values by row, whatever the names of columns; a moment that Python cannot hold is text."""
-    columns = []
-    for column in table.columns:
-        try:
-            columns.append(column.to_pylist())
-        except (OverflowError, ValueError):
-            columns.append(column.cast(pa.string()).to_pylist())
-    return list(zip(*columns, strict=True))
 
 
 def shown(value: Any) -> str:
