@@ -341,3 +341,16 @@ def test_a_column_without_nulls_makes_no_group_of_them() -> None:
         assert answer.to_arrow().column("sex").to_pylist() == ["f", "m"]
     with pytest.raises(CatalogError, match="sexx"):
         make(not_null=["sexx"])
+
+
+def test_a_harmless_difference_in_spelling_costs_nothing() -> None:
+    people = pa.table({"id": range(9), "a": range(9)})
+    curator = Curator.from_tables(people=people, unit="id", bounds={"a": (0, 9)}, budget=(1.0, 0.0))
+    curator.ask("SELECT COUNT(*) AS n FROM people WHERE a > 1", epsilon=1.0, contribution=1)
+    for spelling in (
+        "SELECT COUNT(*) AS n FROM people WHERE (a > 1)",
+        "select count(*) n from PEOPLE where ((A) > (1)); -- again",
+    ):
+        assert curator.ask(spelling, epsilon=1.0, contribution=1).recalled
+    with pytest.raises(BudgetExceeded):
+        curator.ask("SELECT COUNT(*) AS n FROM people WHERE NOT (a > 1)", epsilon=1.0, contribution=1)

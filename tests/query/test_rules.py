@@ -11,6 +11,7 @@ from incrowd.errors import QueryError
 from incrowd.query import parse
 from incrowd.query.ownership import World
 from incrowd.query.rules import RULES, rewrite
+from incrowd.query.rules.inline_ctes import inline_ctes
 from incrowd.query.sql import DIALECT
 from tests.backends.houses import catalog_of, engine_of, public_fields
 
@@ -49,7 +50,7 @@ def test_names_that_double_at_each_step_are_refused_before_memory_is_gone() -> N
     ]
     tree = parse(f"WITH {', '.join(parts)} SELECT COUNT(*) FROM a39").tree
     with pytest.raises(QueryError, match="too large"):
-        RULES[1](tree, World(catalog_of("user"), {}))
+        inline_ctes(tree, World(catalog_of("user"), {}))
 
 
 def test_the_rules_are_applied_one_after_the_other() -> None:

@@ -102,7 +102,7 @@ def _temporal(kind: pa.DataType) -> bool:
 
 
 def _foreign(kind: pa.DataType) -> bool:
-    return pa.types.is_interval(kind) or pa.types.is_union(kind)
+    return bool(pa.types.is_interval(kind) or pa.types.is_union(kind))
 
 
 def _rare(kind: pa.DataType) -> bool:
