@@ -15,14 +15,18 @@ LOWEST_TESTS := tests/data tests/catalog tests/explain tests/cli/test_asking.py 
   tests/backends/test_arrow_columns.py tests/backends/test_pandas_columns.py tests/curator/ledger/test_store.py
 # What `make coverage` measures: make coverage TESTS=tests for everything, which a third more time is spent on.
 TESTS ?= tests/catalog tests/cli tests/curator tests/explain tests/query
+# What `make mutation` puts faults into, and how many into each module: make mutation SAMPLE=0 for all of them.
+ROOMS ?= src/incrowd/query src/incrowd/curator src/incrowd/privacy
+SAMPLE ?= 5
 
-.PHONY: help demo test sweep test-lowest coverage check bench bench-peers audit clean
+.PHONY: help demo test sweep test-lowest coverage mutation check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
 	@echo "make sweep   the same with every example of every property; hours"
 	@echo "make test-lowest   a part of it with the lowest versions that pyproject.toml allows"
 	@echo "make coverage   which lines a part of it runs; TESTS=tests for all of it"
+	@echo "make mutation   which small faults in the code no test notices; ROOMS=src/incrowd/query SAMPLE=0 for all of one room"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
@@ -65,6 +69,9 @@ test-lowest: $(LOWEST)/.ready
 coverage: $(DEV)
 	COVERAGE_CORE=$$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")') \
 	  $(BIN)/python -m pytest $(SHARED) --cov=incrowd --cov-report=term:skip-covered -k 'not spark' $(TESTS)
+
+mutation: $(DEV)
+	$(BIN)/python -m tests.mutation $(ROOMS) --sample $(SAMPLE)
 
 check: $(DEV)
 	$(BIN)/ruff check
