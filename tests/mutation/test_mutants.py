@@ -69,7 +69,7 @@ def test_a_module_is_tested_by_the_file_that_mirrors_it() -> None:
     assert name_of(src / "query" / "sql.py") == "incrowd.query.sql"
 
 
-@pytest.mark.parametrize("room", ["query", "curator"])
+@pytest.mark.parametrize("room", ["query", "curator", "privacy"])
 def test_every_module_has_a_mirror(room: str) -> None:
     for file in modules_in([str(ROOT / "src" / "incrowd" / room)]):
         assert mirror_of(Path(file)).exists(), file
