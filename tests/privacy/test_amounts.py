@@ -4,9 +4,10 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
+import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
@@ -67,3 +68,40 @@ def test_precise_formulas_are_close_upper_bounds(x: Fraction) -> None:
     found = amounts.precisely(lambda e: e.exp(), x)
     assert math.exp(float(x)) == pytest.approx(float(found), rel=1e-12)
     assert found >= amounts.precisely(lambda e: e.exp(), x * (1 - Fraction(1, 10**25)))
+
+
+def test_precise_formulas_are_above_the_truth_by_a_hair() -> None:
+    for x in (Fraction(1, 3), Fraction(7), Fraction(1, 10**6)):
+        found = amounts.precisely(lambda e: e.exp(), x)
+        with mp.workdps(90):
+            truth = mp.exp(mp.mpf(x.numerator) / x.denominator)
+            stated = mp.mpf(found.numerator) / found.denominator
+            assert truth < stated <= truth * (1 + mp.mpf("1.1e-30"))
+
+
+@settings(max_examples=20)
+@given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
+def test_roots_and_short_numbers_round_up_and_hardly(x: Fraction) -> None:
+    root = Fraction(repr(amounts.root_up(x)))
+    assert x <= root**2 <= x * (1 + Fraction(1, 10**15))
+    short = amounts.short_up(x)
+    assert x <= short <= x * (1 + Fraction(1, 10**39))
+
+
+def test_roots_outside_the_range_of_floats() -> None:
+    for amount in (Fraction(1, 10**640), Fraction(10**600), Fraction(2, 10**641)):
+        root = Fraction(repr(amounts.root_up(amount)))
+        assert amount <= root**2
+        assert root <= Fraction(repr(math.nextafter(amounts.root_up(amount), math.inf)))
+    assert amounts.root_up(Fraction(10**600)) == 1e300
+    assert amounts.root_up(Fraction(0)) == 0.0
+    assert amounts.float_up(Fraction(10**400)) == math.inf
+    assert amounts.float_down(Fraction(1, 3)) == 1 / 3 == math.nextafter(amounts.float_up(Fraction(1, 3)), 0)
+    assert Fraction(repr(amounts.float_down(Fraction(2, 3)))) <= Fraction(2, 3)
+
+
+def test_the_least_amounts_and_probabilities_are_allowed() -> None:
+    assert amounts.read_amount(0, "epsilon") == 0
+    assert amounts.read_probability(1, "delta") == 1
+    assert amounts.read_count(0, "steps") == 0
+    assert amounts.LEAST == 5e-324

@@ -40,12 +40,36 @@ def test_outputs_that_give_it_away_have_no_epsilon() -> None:
     assert real.delta(100) == pytest.approx(0.1)
 
 
+def test_all_of_delta_leaves_nothing_to_bound() -> None:
+    coin = FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [(0, 1)])
+    assert coin.epsilon(1.0) == coin.epsilon(0.5) == 0.0
+    # 3/4 - e^epsilon / 4 = 1/4
+    assert coin.epsilon(0.25) == pytest.approx(math.log(2), rel=1e-14)
+    assert coin.epsilon(0.25) == FiniteMechanism([[0.75, 0.25], [0.25, 0.75]], [(1, 0)]).epsilon(0.25)
+    apart = FiniteMechanism([[1.0, 0.0], [0.0, 1.0]], [(0, 1)])
+    assert apart.epsilon(1.0) == 0.0
+    assert apart.epsilon(0.999) == math.inf
+    assert apart.delta(1000) == 1.0
+    # A tenth for sure, then 0.6 - 0.2 e^epsilon = 0.1 of what is left.
+    mixed = FiniteMechanism([[0.1, 0.6, 0.3], [0.0, 0.2, 0.8]], [(0, 1)])
+    assert mixed.epsilon(0.2) == pytest.approx(math.log(2.5), rel=1e-14)
+    # The other way round: 0.8 - 0.3 e^epsilon.
+    assert mixed.epsilon(0.5) == pytest.approx(0.0, abs=1e-14)
+    assert mixed.delta(math.log(2)) == pytest.approx(0.1 + 0.2)
+
+
 def test_ranges_of_events_bind_on_both_sides() -> None:
     assert event_range(math.log(5 / 4), 0.2) == pytest.approx((0.16, 0.25))
     assert event_range(math.log(5 / 4), 0.5) == pytest.approx((0.4, 0.6))
     assert event_range(0, 0.3) == pytest.approx((0.3, 0.3))
     assert event_range(1000, 0.3) == pytest.approx((0.0, 1.0))
     assert event_range(0, 0.3, delta=0.1) == pytest.approx((0.2, 0.4))
+    # 1 - 5/4 (1 - 9/10) = 7/8, and 1 - (1 - 9/10) / (5/4) = 23/25: the complement binds.
+    assert event_range(math.log(5 / 4), 0.9) == pytest.approx((0.875, 0.92))
+    assert event_range(math.log(5 / 4), 0.9, delta=0.01) == pytest.approx((0.865, 0.928))
+    assert event_range(math.log(5 / 4), 0.1, delta=0.01) == pytest.approx((0.072, 0.135))
+    assert event_range(0.1, 0.0, delta=0.2) == pytest.approx((0.0, 0.2))
+    assert event_range(0.1, 1.0, delta=0.2) == pytest.approx((0.8, 1.0))
 
 
 @given(st.integers(0, 2**32 - 1))
