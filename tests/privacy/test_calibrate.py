@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import pytest
 
@@ -37,3 +38,23 @@ def test_what_no_noise_can_mend_is_said() -> None:
         calibrate(lambda b: pure(1 / b) + threshold(1e-3), 1.0, 1e-6)
     with pytest.raises(InvalidInput, match="start"):
         calibrate(lambda b: pure(1 / b), 1.0, start=math.nan)
+
+
+def test_an_epsilon_of_zero_is_found_by_bisection() -> None:
+    # 2 Phi(1 / (2 sigma)) - 1 = 0.1 at sigma = 3.97892...; the curve says only inside or outside.
+    sigma = calibrate(lambda noise: gaussian(1 / noise), 0.0, 0.1)
+    assert sigma == pytest.approx(0.5 / NormalDist().inv_cdf(0.55), rel=1e-8)
+    assert gaussian(1 / sigma).epsilon(0.1) == 0.0
+
+
+def test_plans_that_cost_nothing_need_no_more_noise_than_the_least() -> None:
+    # Free at the noise it starts from, and within 1 at delta 0.9 from far less noise on.
+    sigma = calibrate(lambda noise: gaussian(1 / noise), 1.0, 0.9)
+    assert gaussian(1 / sigma).epsilon(0.9) <= 1.0 < gaussian(1 / (sigma * (1 - 1e-6))).epsilon(0.9)
+    assert calibrate(lambda noise: pure(1e-9), 1.0) < 1e-29
+
+
+@pytest.mark.parametrize("start", [0.0, -1.0, math.inf, "1", None])
+def test_a_start_that_is_no_noise_is_refused(start: object) -> None:
+    with pytest.raises(InvalidInput, match="start"):
+        calibrate(lambda b: pure(1 / b), 1.0, start=start)
