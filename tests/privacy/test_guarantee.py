@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import pickle
 from fractions import Fraction
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from incrowd.errors import InvalidInput
 from incrowd.privacy import (
+    UNITS,
+    Charge,
     Guarantee,
     approximate,
     bounded_range,
@@ -199,3 +202,123 @@ def test_json_is_plain_and_exact() -> None:
         '{"events":[{"count":2,"epsilon":0.1,"kind":"laplace"},{"count":1,"epsilon":"1/3","kind":"pure"}],'
         '"schema":"incrowd.guarantee","version":1}'
     )
+
+
+def test_charges_add_and_what_has_no_figure_keeps_none() -> None:
+    whole, part = Charge(1, 2, 3, 4), Charge(10, 20, 30, 40)
+    assert whole + part == part + whole == Charge(11, 22, 33, 44)
+    assert isinstance(whole + part, Charge)
+    nothing = Charge(None, None, 5, None)
+    assert whole + nothing == nothing + whole == Charge(None, None, 8, None)
+    assert Charge.nothing() + whole == whole
+    assert Charge.from_dict(nothing.to_dict()) == nothing
+    with pytest.raises(InvalidInput, match="delta"):
+        Charge.from_dict({"epsilon": 1, "rho": 1, "delta": None, "mu2": 1})
+
+
+def test_a_charge_is_the_sum_of_its_releases_in_each_currency() -> None:
+    assert (gaussian(2) * 3).charge() == Charge(None, 6 * UNITS, 0, 12 * UNITS)
+    assert (gaussian(2) + threshold(0.25)).charge() == Charge(None, 2 * UNITS, UNITS // 4, 4 * UNITS)
+    assert (zcdp(0.5, 0.125) * 2).charge() == Charge(None, UNITS, UNITS // 4, None)
+    two = (pure(2) + approximate(2, 0.125) * 2).charge()
+    assert (two.epsilon, two.delta, two.mu2) == (6 * UNITS, UNITS // 4, None)
+    # rho of a pure release of 2 is 2 tanh(1).
+    assert two.rho == pytest.approx(3 * 2 * math.tanh(1) * UNITS, rel=1e-14)
+
+
+def test_a_plan_charged_as_one_release_takes_the_least_of_each_currency() -> None:
+    noise = gaussian(0.5)
+    one = noise.charge(1e-6)
+    assert one.epsilon is not None
+    assert Fraction(one.epsilon, UNITS) >= Fraction(noise.epsilon(1e-6))
+    assert one.epsilon / UNITS == pytest.approx(noise.epsilon(1e-6), rel=1e-12)
+    # Its rho of 1/8 is less than that of one pure release of that epsilon, and stays.
+    assert (one.rho, one.delta, one.mu2) == (UNITS // 8, UNITS // 10**6, UNITS // 4)
+    assert noise.charge() == Charge(None, UNITS // 8, 0, UNITS // 4)
+    # On a sample, one release of the accountant's epsilon has less rho than the noise without sampling.
+    rare = poisson(gaussian(1), 0.01)
+    epsilon = rare.epsilon(1e-3)
+    joint = rare.charge(1e-3)
+    assert (joint.delta, joint.mu2) == (UNITS // 10**3, UNITS)
+    assert joint.epsilon / UNITS == pytest.approx(epsilon, rel=1e-12)
+    assert joint.rho / UNITS == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-9)
+    assert rare.charge() == Charge(None, UNITS // 2, 0, UNITS)
+    assert (laplace(0.1) * 1000).charge(1e-6) == (laplace(0.1) * 1000).charge()
+    # A delta no larger than that of the plan itself buys nothing.
+    assert approximate(1, 1e-6).charge(1e-6) == approximate(1, 1e-6).charge()
+    assert (threshold(1e-3) + gaussian(1)).charge(1e-4) == (threshold(1e-3) + gaussian(1)).charge()
+
+
+@pytest.mark.parametrize("event", [gaussian(1), zcdp(0.5)])
+def test_a_threshold_beside_noise_without_an_epsilon_grows_step_by_step(event: Guarantee) -> None:
+    # Two units: delta + F(delta), and F(x) is the power at level x: Phi(Phi^-1(x) + 1) for Gaussian noise.
+    level = NormalDist()
+    power = level.cdf(level.inv_cdf(1e-6) + 1)
+    grown = {e.name: e for e, _ in (event + threshold(1e-6)).group(2).events}["threshold"].delta
+    assert 1e-6 + power <= grown <= 1e-6 + 40 * power
+    assert (event + threshold(1e-6)).group(1) == event + threshold(1e-6)
+    more = {e.name: e for e, _ in (event + threshold(1e-6)).group(3).events}["threshold"].delta
+    assert grown + level.cdf(level.inv_cdf(1e-6) + 2) <= more < 1
+
+
+def test_a_threshold_grows_by_sums_of_powers_beside_pure_noise_and_to_one_at_most() -> None:
+    def mass(plan: Guarantee) -> Fraction:
+        return {e.name: e for e, _ in plan.events}["threshold"].delta
+
+    assert float(mass((pure(1) + threshold(1e-6)).group(3))) == pytest.approx(
+        1e-6 * (1 + math.e + math.e**2), rel=1e-12
+    )
+    assert mass(threshold(0.25).group(3)) == Fraction(3, 4)
+    assert mass(threshold(0.25).group(5)) == 1
+    assert mass((gaussian(1) + threshold(0.25)).group(60)) == 1
+    # Beyond 64 units one bound stands for all steps: k times the power against k^2 rho.
+    assert mass((gaussian(1e-3) + threshold(1e-9)).group(65)) < Fraction(1, 10**6)
+    assert mass((gaussian(1e-3) + threshold(1e-9)).group(65)) >= Fraction(65, 10**9)
+    assert mass((gaussian(1) + threshold(1e-9)).group(10**6)) == 1
+
+
+def test_sums_begin_at_zero_and_at_nothing_else() -> None:
+    assert sum([pure(1), pure(1)]) == pure(1) * 2
+    with pytest.raises(TypeError):
+        1 + pure(1)  # type: ignore[operator]
+    assert pure(1) != 1
+    assert pure(1) != pure(2)
+    assert Guarantee({pure(1).events[0][0]: 2}) == pure(1) * 2
+
+
+def test_the_least_order_of_renyi() -> None:
+    with pytest.raises(InvalidInput, match="alpha must be above 1, but is 1"):
+        pure(1).renyi(1)
+    assert gaussian(2).renyi(1.5) == pytest.approx(3.0, rel=1e-12)
+    assert gaussian(2).renyi(1.5) >= 3.0
+
+
+def test_summaries_round_up_and_name_what_there_is() -> None:
+    assert Guarantee().summary() == "epsilon=0"
+    assert (approximate(1, 0.6) * 2).summary() == "epsilon=2, delta=1"
+    assert zcdp(0.25, 0.125).summary() == "rho=0.25, delta=0.125"
+    assert (zcdp(0.25) + poisson(gaussian(1), 0.5)).summary() == "an epsilon(delta) for every delta"
+    assert (gaussian(1) + threshold(0.1)).summary() == "rho=0.5, delta=0.1"
+    assert repr(pure(1) * 1000) == "<Guarantee epsilon=1000: pure(epsilon=1) x 1,000>"
+    six = compose(*(pure(Fraction(i, 10)) for i in range(1, 7)))
+    assert "more" not in repr(six)
+    assert "2 more" in repr(six + pure(0.7))
+    assert "epsilon=1</p>" in pure(1)._repr_html_()
+    assert "epsilon=inf at delta=1e-06" in threshold(0.1)._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("plan", "free"),
+    [
+        (approximate(0, 0), True),
+        (approximate(0, 0.1), False),
+        (approximate(0.1, 0), False),
+        (poisson(gaussian(1), 0), True),
+        (poisson(gaussian(0), 0.5), True),
+        (poisson(gaussian(1), 0.5), False),
+        (laplace(0, 3), True),
+        (bounded_range(0), True),
+    ],
+)
+def test_what_says_nothing_is_left_out(plan: Guarantee, free: bool) -> None:
+    assert (plan == Guarantee()) is free
