@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath as mp
@@ -15,19 +16,224 @@ from hypothesis import strategies as st
 from incrowd.privacy import (
     Account,
     Guarantee,
+    accountant,
     approximate,
     bounded_range,
+    contour,
+    conversions,
+    events,
     gaussian,
+    grouping,
     laplace,
+    mixtures,
     poisson,
     pure,
     randomized_response,
+    sampling,
     threshold,
     zcdp,
 )
 from tests.privacy import truth
 
 CASES = 150
+F = Fraction
+HALF = events.Gaussian(F(1, 2))
+RARE = events.PoissonSubsampled(HALF, F(1, 10))
+UNITS = events.PoissonUnits(HALF, F(1, 10), 3)
+
+
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 1000, 10**9])
+@pytest.mark.parametrize("mass", [F(1, 3), F(1, 10**7), F(1, 10**15), F(1, 10**25)])
+def test_the_chance_that_one_of_many_fails_is_close_and_not_below(mass: Fraction, count: int) -> None:
+    found = accountant._repeated(mass, count)
+    with mp.workdps(80):
+        exact = -mp.expm1(count * mp.log1p(-mp.mpf(mass.numerator) / mass.denominator))
+        stated = mp.mpf(found.numerator) / found.denominator
+        assert exact * (1 - mp.mpf(10) ** -60) <= stated <= exact * (1 + mp.mpf(10) ** -15)
+    assert accountant._repeated(F(1), count) == 1
+    assert accountant._repeated(F(1, 10**25), 10**30) == 1
+
+
+def test_a_plan_is_parted_into_its_mass_and_its_finite_losses() -> None:
+    tenth, sure = events.Threshold(F(1, 10)), events.Approximate(F(1), F(1, 5))
+    counts: accountant.Counts = {tenth: 2, sure: 1, events.Pure(F(1)): 3}
+    mass, rest = accountant.finite_part(counts)
+    assert mass == 1 - F(9, 10) ** 2 * F(4, 5)
+    assert rest == {sure: 1, events.Pure(F(1)): 3}
+    assert accountant.finite_part({}) == (0, {})
+    assert accountant.pure_sum(rest) == 4
+    assert accountant.pure_sum({**rest, HALF: 1}) is None
+    # Total variations compose like masses: 2 tanh(1/2) - tanh(1/2)^2.
+    both = math.tanh(0.5) * 2 - math.tanh(0.5) ** 2
+    assert float(accountant._variation({events.Pure(F(1)): 2})) == pytest.approx(both, rel=1e-14)
+    aside = accountant._without_samples(F(1, 10), {RARE: 2, HALF: 1})
+    assert aside is not None
+    assert aside[1] == {HALF: 1}
+    chance = 0.1 * 0.5 * 0.39895
+    assert float(aside[0]) == pytest.approx(1 - 0.9 * (1 - chance) ** 2, rel=1e-12)
+    assert accountant._without_samples(F(0), {HALF: 1}) is None
+
+
+def test_which_pairs_are_tried() -> None:
+    assert accountant.cases({HALF: 2}) == [({HALF: 2}, "remove")]
+    assert accountant.cases({RARE: 2}) == [({RARE: 2}, "remove"), ({RARE: 2}, "add")]
+    pairs = [(3, 0), (2, 1), (1, 2), (0, 3)]
+    assert accountant.cases({UNITS: 2, HALF: 1}) == [
+        ({mixtures.Mixture(UNITS, *pair): 2, HALF: 1}, "remove") for pair in pairs
+    ]
+    # Beside a single unit, or groups of another size, or very many: the pair that covers every split.
+    cover = mixtures.Mixture(UNITS, 3, 3)
+    assert accountant.cases({UNITS: 1, RARE: 1}) == [({cover: 1, RARE: 1}, way) for way in ("remove", "add")]
+    two = events.PoissonUnits(HALF, F(1, 10), 2)
+    assert accountant.cases({UNITS: 1, two: 1}) == [({cover: 1, mixtures.Mixture(two, 2, 2): 1}, "remove")]
+    many = events.PoissonUnits(HALF, F(1, 10), 17)
+    assert accountant.cases({many: 1}) == [({mixtures.Mixture(many, 17, 17): 1}, "remove")]
+    assert len(accountant.cases({events.PoissonUnits(HALF, F(1, 10), 16): 1})) == 17
+    crowd = events.PoissonUnits(events.Laplace(F(1)), F(1, 10), 9)
+    assert accountant.cases({crowd: 1}) == [({grouping.as_group(crowd): 1}, "remove")] * 10
+    replaced = events.WithoutReplacement(events.Pure(F(1)), F(1, 10), 2)
+    assert accountant.cases({replaced: 1}) == [({mixtures.replaced(replaced): 1}, "remove")]
+    dense = events.WithoutReplacement(events.Pure(F(1)), F(1, 2), 2)
+    assert accountant.cases({dense: 1}) == [({grouping.as_group(dense): 1}, "remove")]
+
+
+def test_moments_of_a_plan_are_the_worse_direction() -> None:
+    c = np.array([1.0])
+    # E exp(loss) = 1 + q^2 (e^(mu^2) - 1) where a unit is removed.
+    removing = math.log1p(0.01 * math.expm1(0.25))
+    assert accountant.cumulant({RARE: 3}, c)[0] == pytest.approx(3 * removing, rel=1e-6)
+    assert accountant.cumulant({RARE: 3, HALF: 2}, c)[0] == pytest.approx(3 * removing + 2 * 0.25, rel=1e-6)
+
+
+@pytest.mark.parametrize("start", [0.01, 2.9, 3.0, 40.0])
+def test_the_root_of_a_curve_is_found_from_above(start: float) -> None:
+    asked: list[float] = []
+
+    def curve(epsilon: float) -> float:
+        asked.append(epsilon)
+        return math.exp(-2 * epsilon - epsilon**2)
+
+    found = accountant.solve(curve, 2.0, math.exp(-15), start)
+    assert found >= 3.0 - 1e-14
+    assert found == pytest.approx(3.0, rel=2e-11)
+    assert found in asked
+    assert len(asked) < 40
+
+
+def test_curves_that_never_or_always_meet_delta() -> None:
+    assert accountant.solve(lambda epsilon: 0.5, 1.0, 0.1, 1.0) == math.inf
+    assert accountant.solve(lambda epsilon: 0.01, 1.0, 0.1, 1.0) == 0.0
+    assert accountant.solve(lambda epsilon: 0.0, 1.0, 0.1, 1.0) == 0.0
+
+
+def test_the_largest_loss_of_a_plan() -> None:
+    assert accountant._largest_loss({events.Pure(F(1)): 3}, "remove") == pytest.approx(3.0, rel=1e-12)
+    assert accountant._largest_loss({events.Pure(F(1)): 3}, "remove") >= 3.0
+    assert accountant._largest_loss({HALF: 1}, "add") == math.inf
+    assert accountant._largest_loss({RARE: 2}, "remove") == math.inf
+    assert accountant._largest_loss({RARE: 2}, "add") == pytest.approx(-2 * math.log(0.9), rel=1e-12)
+    everybody = events.PoissonSubsampled(HALF, F(1))
+    assert accountant._largest_loss({everybody: 1}, "add") == math.inf
+    sampled = events.PoissonSubsampled(events.Pure(F(1, 100)), F(1, 10))
+    least = math.log1p(0.1 * math.expm1(0.01))
+    assert accountant._largest_loss({sampled: 1}, "add") == pytest.approx(least, rel=1e-12)
+    pair = mixtures.Mixture(UNITS, 0, 3)
+    assert accountant._largest_loss({pair: 1}, "remove") == pytest.approx(-3 * math.log(0.9), rel=1e-12)
+
+
+def closed(
+    guarantee: Guarantee, direction: sampling.Direction = "remove"
+) -> tuple[accountant.Curve, accountant.Curve]:
+    plan = contour.make_plan(dict(guarantee.events), direction)
+    assert plan is not None
+    curves = accountant._closed_form(plan)
+    assert curves is not None
+    return curves
+
+
+SINGLE_CURVES = [
+    (laplace(0.7), lambda e: -mp.expm1((e - mp.mpf("0.7")) / 2)),
+    (pure(0.7), lambda e: (mp.exp(mp.mpf("0.7")) - mp.exp(e)) / (1 + mp.exp(mp.mpf("0.7")))),
+    (bounded_range(0.7), lambda e: mp.expm1((e - mp.mpf("0.7")) / 2) ** 2 / -mp.expm1(-mp.mpf("0.7"))),
+    (gaussian(0.7), lambda e: truth.gaussian_delta(mp.mpf("0.7"), e)),
+]
+
+
+@pytest.mark.parametrize(("guarantee", "curve"), SINGLE_CURVES)
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4, 0.65])
+def test_one_release_alone_has_the_formula_both_ways(
+    guarantee: Guarantee, curve: Callable[[mp.mpf], mp.mpf], epsilon: float
+) -> None:
+    exact = curve(mp.mpf(epsilon))
+    delta, back = closed(guarantee)
+    assert exact <= delta(epsilon) <= exact * (1 + mp.mpf(10) ** -10) + mp.mpf(10) ** -15
+    found = back(float(exact))
+    assert curve(mp.mpf(found)) <= mp.mpf(float(exact)) * (1 + mp.mpf(10) ** -14)
+    assert found == pytest.approx(epsilon, abs=1e-9)
+    # On a sample of a tenth: q D(log(1 + (e^epsilon - 1) / q)) where a unit is removed.
+    level = mp.log1p(mp.expm1(mp.mpf(epsilon) / 20) * 10)
+    if guarantee != bounded_range(0.7) and level < mp.mpf("0.7"):
+        sampled = curve(level) / 10
+        once, again = closed(poisson(guarantee, 0.1))
+        assert sampled <= once(epsilon / 20) <= sampled * (1 + mp.mpf(10) ** -9) + mp.mpf(10) ** -15
+        assert again(float(sampled)) == pytest.approx(epsilon / 20, abs=1e-9)
+
+
+def test_adding_a_unit_to_a_sample_has_its_own_formula() -> None:
+    delta, back = closed(poisson(gaussian(2), 0.3), "add")
+    for epsilon in (0.0, 0.1, 0.3):
+        # The best event is {x < t}, t where the density around 0 is e^epsilon times that of the mixture.
+        t = (mp.log((mp.exp(-mp.mpf(epsilon)) - mp.mpf("0.7")) / mp.mpf("0.3")) + 2) / 2
+        mixture = mp.mpf("0.7") * mp.ncdf(t) + mp.mpf("0.3") * mp.ncdf(t - 2)
+        exact = mp.ncdf(t) - mp.exp(mp.mpf(epsilon)) * mixture
+        assert exact <= delta(epsilon) <= exact * (1 + mp.mpf(10) ** -9)
+        assert back(float(exact)) == pytest.approx(epsilon, abs=1e-9)
+    # Beyond -log(1 - q) the loss does not go.
+    assert delta(-math.log(0.7) + 1e-6) < 1e-15
+    assert back(1e-12) <= -math.log(0.7)
+
+
+def test_which_plans_have_a_closed_form() -> None:
+    def form(*parts: Guarantee) -> object:
+        plan = contour.make_plan(dict(sum(parts, Guarantee()).events), "remove")
+        assert plan is not None
+        return accountant._closed_form(plan)
+
+    assert form(laplace(1) * 2) is None
+    assert form(laplace(1), gaussian(1)) is None
+    assert form(pure(1) * 2) is not None
+    assert form(pure(1), gaussian(1)) is None
+    assert form(poisson(gaussian(1), 0.5) * 2) is None
+    assert form(poisson(gaussian(1), 0.5), gaussian(1)) is None
+    assert form(poisson(gaussian(1), 0.5), pure(1)) is None
+    assert form(poisson(gaussian(1), 1e-11)) is not None
+    assert form(bounded_range(1), gaussian(1)) is None
+    assert form(gaussian(1) * 3) is not None
+
+
+def test_what_delta_pays_for_alone_costs_no_epsilon() -> None:
+    tenth = {events.Threshold(F(1, 10)): 1}
+    assert accountant.epsilon(tenth, F(1, 10)) == 0.0
+    assert accountant.epsilon(tenth, F(1, 10) - F(1, 10**12)) == math.inf
+    both = {**tenth, events.Pure(F(1)): 1}
+    limit = F(1, 10) + F(9, 10) * conversions.variation(events.Pure(F(1)))
+    assert accountant.epsilon(both, limit) == 0.0
+    assert 0 < accountant.epsilon(both, limit - F(1, 10**6)) < 1e-5
+    assert accountant.epsilon(both, F(1, 10)) == 1.0
+    assert accountant.delta(both, F(1)) == 0.1
+    exact = 0.1 + 0.9 * (math.e - math.exp(0.5)) / (1 + math.e)
+    assert accountant.delta(both, F(1, 2)) == pytest.approx(exact, rel=1e-12)
+    assert accountant.delta(both, F(1, 2)) >= exact
+
+
+def test_samples_may_be_taken_as_masses_where_that_is_cheaper() -> None:
+    # The loss of a rare sample of noise 50 is huge, but it is seen with a chance of 1e-9 only.
+    counts: accountant.Counts = {events.PoissonSubsampled(events.Gaussian(F(50)), F(1, 10**9)): 1}
+    pure_counts: accountant.Counts = {**counts, events.Pure(F(1, 10)): 1}
+    assert accountant.epsilon(counts, F(2, 10**9)) == 0.0
+    assert accountant.epsilon(pure_counts, F(1, 10**6)) <= 0.1
+    assert accountant.delta(pure_counts, F(1, 10)) == pytest.approx(1e-9, rel=1e-6)
+    assert accountant.delta(pure_counts, F(1, 10)) >= 1e-9
 
 
 def some(rng: random.Random, low: float, high: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from statistics import NormalDist
 
 import mpmath as mp
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from incrowd.privacy import conversions, events, ranges
 from tests.privacy.truth import atoms, exact, moment
 
+F = Fraction
 ORDERS = [mp.mpf(x) for x in ("1.0001", "1.01", "1.1", "1.5", "2", "3", "5", "10", "30", "100", "1000")]
 
 
@@ -130,3 +133,119 @@ def test_tiny_and_huge_epsilons_stay_upper_bounds() -> None:
             assert found is not None
             assert found >= min(e * e / 2, e) * Fraction(99, 100) - 1
             assert found <= min(e * e / 2, e) * (1 + Fraction(1, 10**30))
+
+
+VARIATIONS: list[tuple[events.Event, mp.mpf]] = [
+    (events.Threshold(F("0.3")), mp.mpf("0.3")),
+    (events.Pure(F("0.7")), mp.tanh(mp.mpf("0.35"))),
+    (events.Approximate(F("0.7"), F("0.2")), mp.mpf("0.2") + mp.mpf("0.8") * mp.tanh(mp.mpf("0.35"))),
+    (events.DiscreteLaplace(F("0.7"), 1), mp.tanh(mp.mpf("0.35"))),
+    (events.BoundedRange(F("0.7")), mp.tanh(mp.mpf("0.175"))),
+    (events.Laplace(F("0.7")), -mp.expm1(mp.mpf("-0.35"))),
+    (events.RandomizedResponse(F("0.7"), 5), mp.expm1(mp.mpf("0.7")) / (mp.exp(mp.mpf("0.7")) + 4)),
+    (
+        events.PoissonSubsampled(events.Laplace(F("0.7")), F("0.2")),
+        mp.mpf("0.2") * -mp.expm1(mp.mpf("-0.35")),
+    ),
+    (events.PoissonGroup(events.Laplace(F("0.7")), F("0.2")), mp.mpf("0.2") * -mp.expm1(mp.mpf("-0.35"))),
+    (events.PoissonUnits(events.Pure(F("0.7")), F("0.2"), 3), mp.mpf("0.6") * mp.tanh(mp.mpf("0.35"))),
+    (events.WithoutReplacement(events.Pure(F("0.7")), F("0.2"), 3), mp.mpf("0.6") * mp.tanh(mp.mpf("0.35"))),
+]
+
+
+@pytest.mark.parametrize(("event", "truly"), VARIATIONS)
+def test_total_variation_is_the_formula_rounded_up(event: events.Event, truly: mp.mpf) -> None:
+    found = conversions.variation(event)
+    stated = mp.mpf(found.numerator) / found.denominator
+    assert truly - mp.mpf(10) ** -35 <= stated <= truly * (1 + mp.mpf(10) ** -14)
+
+
+def test_total_variation_of_noise_without_an_epsilon_is_bounded() -> None:
+    level = NormalDist()
+    for mu in ("0.001", "0.5", "2"):
+        truly = 2 * level.cdf(float(mu) / 2) - 1
+        found = float(conversions.variation(events.Gaussian(F(mu))))
+        assert truly <= found <= float(mu) / math.sqrt(2 * math.pi) * (1 + 1e-4)
+        # The least rho of Gaussian noise is mu^2 / 2: what holds of zCDP holds of it.
+        assert truly <= float(conversions.variation(events.ZeroConcentrated(F(mu) ** 2 / 2)))
+    assert conversions.variation(events.Gaussian(F(3))) == 1
+    # Pinsker: sqrt(rho / 2); Bretagnolle and Huber: 1 - exp(-rho) / 2.
+    assert float(conversions.variation(events.ZeroConcentrated(F("0.02")))) == pytest.approx(0.1, rel=1e-12)
+    assert float(conversions.variation(events.ZeroConcentrated(F(2)))) == pytest.approx(
+        1 - math.exp(-2) / 2, rel=1e-12
+    )
+    assert conversions.variation(events.ZeroConcentrated(F(10**9))) <= 1
+    assert conversions.variation(events.ZeroConcentrated(F(10**9))) > 1 - F(1, 10**40)
+
+
+def test_tiny_and_huge_variations_stay_upper_bounds() -> None:
+    tiny = F(1, 10**12)
+    for event, truly in (
+        (events.Pure(tiny), tiny / 2),
+        (events.Laplace(tiny), tiny / 2),
+        (events.BoundedRange(tiny), tiny / 4),
+        (events.RandomizedResponse(tiny, 4), tiny / 4),
+    ):
+        assert truly * (1 - F(1, 10**10)) <= conversions.variation(event) <= truly * (1 + F(1, 10**7))
+    for event in (events.Pure(F(10**6)), events.Laplace(F(10**6)), events.RandomizedResponse(F(10**6), 4)):
+        assert 1 - F(1, 10**30) <= conversions.variation(event) <= 1
+    many = events.PoissonUnits(events.Pure(F(9)), F(1, 2), 10)
+    assert conversions.variation(many) == 1
+    assert conversions.variation(events.WithoutReplacement(events.Pure(F(9)), F(1, 2), 10)) == 1
+
+
+def test_the_epsilon_of_what_is_run_on_a_sample() -> None:
+    one = math.log1p(0.2 * math.expm1(0.7))
+    base, rate = events.Pure(F("0.7")), F("0.2")
+    for event, truly in (
+        (events.PoissonSubsampled(base, rate), one),
+        (events.PoissonGroup(base, rate), one),
+        (events.PoissonUnits(base, rate, 3), 3 * one),
+        (events.WithoutReplacement(base, rate, 3), 3 * one),
+        (events.Threshold(rate), 0.0),
+        (events.Approximate(F("0.7"), rate), 0.7),
+        (events.BoundedRange(F("0.7")), 0.7),
+    ):
+        assert float(conversions.pure_epsilon(event)) == pytest.approx(truly, rel=1e-14)
+    noise = events.Gaussian(F(1))
+    assert conversions.pure_epsilon(noise) is None
+    assert conversions.pure_epsilon(events.ZeroConcentrated(F(1))) is None
+    for kind in (events.PoissonSubsampled, events.PoissonGroup, events.WithoutReplacement):
+        assert conversions.pure_epsilon(kind(noise, rate)) is None
+    assert conversions.pure_epsilon(events.PoissonUnits(noise, rate, 2)) is None
+    assert conversions.amplified(F(20000), rate) == 20000
+    assert conversions.amplified(F(3), F(1)) == 3
+    assert conversions.amplified(F(0), rate) == 0
+
+
+def test_everybody_in_the_sample_is_as_many_units_as_differ() -> None:
+    rate = F(1, 5)
+    assert conversions.whole(events.PoissonUnits(events.Gaussian(F(2)), rate, 3)) == events.Gaussian(F(6))
+    assert conversions.whole(events.PoissonUnits(events.Laplace(F(2)), rate, 3)) == events.Laplace(F(6))
+    chain = events.DiscreteLaplace(F(2), 4)
+    assert conversions.whole(events.WithoutReplacement(chain, rate, 3)) == events.DiscreteLaplace(F(6), 12)
+    assert conversions.whole(events.PoissonUnits(events.Pure(F(2)), rate, 3)) == events.DiscreteLaplace(
+        F(6), 3
+    )
+    assert conversions.whole(events.PoissonSubsampled(events.Pure(F(2)), rate)) == events.Pure(F(2))
+    assert conversions.mu(events.PoissonUnits(events.Gaussian(F(2)), rate, 3)) == 6
+    assert conversions.mu(events.Gaussian(F(2))) == 2
+    assert conversions.mu(events.Pure(F(2))) is None
+    assert conversions.delta_mass(events.Approximate(F(2), rate)) == rate
+    assert conversions.delta_mass(events.Threshold(rate)) == rate
+    assert conversions.delta_mass(events.Pure(F(2))) == 0
+
+
+def test_the_rho_of_a_sample_is_the_less_of_its_noise_and_of_its_epsilon() -> None:
+    rate = F(1, 5)
+    assert conversions.rho(events.PoissonSubsampled(events.Gaussian(F(2)), rate)) == 2
+    assert conversions.rho(events.PoissonUnits(events.Gaussian(F(2)), rate, 3)) == 18
+    one = math.log1p(0.2 * math.expm1(2))
+    assert float(conversions.rho(events.PoissonSubsampled(events.Pure(F(2)), rate))) == pytest.approx(
+        one * math.tanh(one / 2), rel=1e-13
+    )
+    # Laplace noise of 10 on nearly everybody: its divergence 9 + exp(-10) is below the pure one.
+    near = events.PoissonSubsampled(events.Laplace(F(10)), F(999, 1000))
+    assert float(conversions.rho(near)) == pytest.approx(9 + math.exp(-10), rel=1e-12)
+    assert conversions.rho(events.Threshold(rate)) == 0
+    assert conversions.rho(events.ZeroConcentrated(rate)) == rate
