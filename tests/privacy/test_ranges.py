@@ -11,6 +11,86 @@ import pytest
 
 from incrowd.privacy import bounded_range, gaussian, laplace, pure, randomized_response, ranges
 
+F = Fraction
+
+
+def curve(pair: tuple[np.ndarray, np.ndarray], epsilon: float) -> float:
+    loss, mass = pair
+    return float(mass @ np.maximum(0.0, -np.expm1(epsilon - loss)))
+
+
+def test_one_release_reaches_its_formula_and_hardly_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_WORK", 2e4)  # 64 cells
+    pair = ranges.worst_pair.__wrapped__(((F(1), 1),))
+    assert pair is not None
+    for epsilon in (0.0, 0.25, 0.5, 0.75):
+        # (1 - exp(-(e - epsilon) / 2))^2 / (1 - exp(-e))
+        exact = math.expm1(-(1 - epsilon) / 2) ** 2 / -math.expm1(-1)
+        assert exact * (1 - 1e-13) <= curve(pair, epsilon) <= exact * 1.001
+    assert pair[1].sum() == pytest.approx(1, abs=1e-9)
+    assert pair[1] @ np.exp(-pair[0]) == pytest.approx(1, abs=1e-9)
+    assert curve(pair, 1 + 2 / 64) == 0.0
+
+
+def test_a_step_is_the_best_choice_of_t() -> None:
+    spacing, width = 1 / 8, 8
+    y = np.exp(spacing * np.arange(-9, 10))
+    found = ranges._step(np.maximum(0.0, 1 - y), y, width, spacing)
+    t = np.linspace(0, 1, 20_001)
+    share = (math.e - np.exp(t)) / (math.e - 1)
+    # The chords of (1 - y)_+ are exact but for the cell that holds 1, where they lie above it.
+    for level, value in zip(y, found, strict=True):
+        exact = (
+            share * np.maximum(0, 1 - level * np.exp(-t))
+            + (1 - share) * np.maximum(0, 1 - level * np.exp(1 - t))
+        ).max()
+        assert exact * (1 - 1e-12) <= value <= min(1.0, exact * 1.02 + 1e-3)
+    assert np.all(np.diff(found) <= 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spacing", "widths"),
+    [
+        (((F(1), 1),), 1 / 512, [512]),
+        (((F(1), 2), (F(1, 2), 1)), 1 / 1024, [1024, 512]),
+        (((F(1), 1), (F(2, 3), 1)), 1 / 768, [768, 512]),
+    ],
+)
+def test_the_grid_holds_each_epsilon_as_whole_spacings(
+    sizes: tuple[tuple[Fraction, int], ...], spacing: float, widths: list[int]
+) -> None:
+    plan = ranges._grid(sizes)
+    assert plan is not None
+    assert plan[1] == widths
+    assert spacing < plan[0] <= spacing * (1 + 1e-14)
+    assert all(F(plan[0]) * w >= e for (e, _), w in zip(sizes, plan[1], strict=True))
+
+
+def test_grids_become_coarser_with_the_work_and_end() -> None:
+    # 2 * 512 n cells of 512 choices in n + 1 states: too many from n = 9 on.
+    assert ranges._grid(((F(1), 8),))[1] == [512]
+    assert ranges._grid(((F(1), 9),))[1] == [256]
+    assert ranges._grid(((F(1), 299),))[1] == [8]
+    assert ranges._grid(((F(1), 300),)) is None
+    # Sizes that share no unit are rounded up to whole ones.
+    spacing, widths = ranges._grid(((F(1), 1), (F(1000003, 999983), 1)))
+    assert widths == [512, 513]
+    assert spacing == pytest.approx(1 / 512)
+
+
+def test_moments_of_one_release_are_the_worst_over_t() -> None:
+    t = np.linspace(0, 0.5, 100_001)
+    share = (math.exp(0.5) - np.exp(t)) / math.expm1(0.5)
+    for c in (0.5, 2.0, 20.0):
+        worst = math.log((share * np.exp(c * t) + (1 - share) * np.exp(c * (t - 0.5))).max())
+        found = ranges.cumulant(F(1, 2), np.array([c]))[0]
+        assert worst <= found <= worst * (1 + 1e-7) + 1e-12
+    # So small that the series is used: e^2 c (c + 1) / 8.
+    assert ranges.cumulant(F(1, 1000), np.array([3.0]))[0] == pytest.approx(1e-6 * 12 / 8, rel=1e-6)
+    for c in (30.0, 38.0, 39.0, 41.0):
+        near = ranges.cumulant(F(1, 1000), np.array([c]))[0]
+        assert near == pytest.approx(1e-6 * c * (c + 1) / 8, rel=1e-4)
+
 
 def attainable(sizes: list[float], spacing: float) -> tuple[np.ndarray, np.ndarray]:
     """What an adversary reaches who only picks t from a grid: a lower bound, exact at grid points."""
