@@ -63,3 +63,12 @@ def test_a_wrong_schedule_is_refused_in_words(schedule: Any, said: str) -> None:
 def test_a_wrong_price_is_refused(epsilon: float, delta: float) -> None:
     with pytest.raises(InvalidInput):
         strengths([Step("sums")], epsilon, delta)
+
+
+def test_the_ends_of_what_a_grant_may_cost() -> None:
+    assert strengths([Step("sums")], 1e-10, 0.0)[0].epsilon == Fraction(1, 10**10)
+    assert strengths([Step("sums")], 1e-9, 0.5)[0].mu > 0
+    assert strengths([Step("sums")], 10**6, 0.5)[0].mu > 0
+    for epsilon in (0.9e-9, 1_000_001):
+        with pytest.raises(InvalidInput, match="between 1e-9 and 1e6"):
+            strengths([Step("sums")], epsilon, 0.5)

@@ -109,7 +109,7 @@ def strengths(steps: Sequence[Step], epsilon: float, delta: float) -> tuple[Stre
             _with_noise(step, float(share / total), noise) for step, share in zip(steps, shares, strict=True)
         )
 
-    if not 1e-9 <= whole <= 10**6:
+    if not Fraction(1, 10**9) <= whole <= 10**6:
         raise InvalidInput(f"epsilon of a grant lies between 1e-9 and 1e6, not at {epsilon!r}.")
     noise = calibrate(lambda noise: together(scaled(noise)), epsilon, delta, start=4.0 / float(whole))
     return scaled(noise)
