@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -196,3 +197,44 @@ def test_weights_beyond_the_integers_are_added_up_exactly() -> None:
     found = quantiles.release(cells, (0.1, 0.5, 0.9), Fraction(1), 2**31, 2**30, 0.95)
     assert found.points == (0, 4, 8)
     assert 0 <= found.lows[1] <= found.points[1] <= found.highs[1] < 9
+
+
+def test_every_draw_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    draws: list[tuple[list[int], Fraction]] = []
+
+    def noted(utilities: np.ndarray, rate: Fraction) -> int:
+        draws.append(([int(utility) for utility in utilities], rate))
+        return 1
+
+    monkeypatch.setattr(quantiles, "categorical", noted)
+    found = quantiles.release(np.array([2, 3, 5]), (0.5, 0.25), Fraction(1), 3, 2, 0.9)
+    assert found == quantiles.Quantiles((1, 1), (1, 1), (2, 2))
+    # Half of epsilon for two points, over twice the sensitivity, over the 3/4 and 1/2 that a target may move.
+    point = Fraction(1, 2) / 2 / 6
+    # Rank 1/4 of 10 is 5/2: counted in halves, at half the rate.
+    assert draws[0] == ([-1, 0, -5], point / Fraction(3, 4) / 2)
+    assert draws[1] == ([-3, 0, 0], point / Fraction(1, 2))
+    slack = (
+        math.ceil(math.log(3 * 4 / 0.1) * (float(1 / (point / Fraction(3, 4))) + float(1 / point))) + 2 + 1
+    )
+    # Below cell 1 lie 2, above it 5; both ends may be the cell itself.
+    ends = [([-(slack - 2), -slack], point), ([-slack, -(slack - 5)], point)]
+    assert draws[2:] == ends * 2
+
+
+@pytest.mark.parametrize(
+    ("share", "spread"), [("0", "1/2"), ("1", "1/2"), ("1/2", "1/2"), ("1/10", "9/10"), ("9/10", "9/10")]
+)
+def test_how_far_a_target_moves(share: str, spread: str) -> None:
+    assert quantiles._spread(Fraction(share)) == Fraction(spread)
+
+
+def test_the_edges_and_the_middle_of_a_cell() -> None:
+    parts = SimpleNamespace(low=10.0, high=30.0, buckets=4, whole=False)
+    assert [quantiles.value_of(parts, 1, end) for end in ("low", "middle", "high")] == [15.0, 17.5, 20.0]
+    ages = SimpleNamespace(low=18, high=90, buckets=72, whole=True)
+    assert [quantiles.value_of(ages, 3, end) for end in ("low", "middle", "high")] == [21, 21, 21]
+    pairs = SimpleNamespace(low=18, high=90, buckets=36, whole=True)
+    assert quantiles.value_of(pairs, 3, "middle") == 25.0
+    halves = SimpleNamespace(low=18.0, high=90.0, buckets=72, whole=False)
+    assert quantiles.value_of(halves, 3, "middle") == 21.5
