@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +17,7 @@ from incrowd.curator import pricing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.request import Request
 from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.privacy import approximate, bounded_range, gaussian, laplace, least_sigma, threshold
 
 PEOPLE = pa.table(
     {"id": [1, 1, 2, 3], "age": [20, 30, 40, 50], "town": ["a", "b", "a", "c"], "pay": [1.0, 2.5, 3.0, 9.0]}
@@ -213,3 +215,108 @@ def test_sums_are_clamped_to_what_mechanisms_take() -> None:
     from incrowd.mechanisms.additive.grid import LIMIT
 
     assert MOST_RELEASED <= LIMIT
+
+
+def test_each_line_states_the_event_of_its_noise() -> None:
+    third, small = Fraction(1, 3), Fraction(1, 10**6)
+
+    def line(kind: pricing.LineKind, noise: pricing.Noise, **values: object) -> Line:
+        return Line(0, kind, "a", "a", noise, **values)  # type: ignore[arg-type]
+
+    assert line("sum", "laplace", epsilon=third).guarantee == laplace(third, 1024)
+    assert line("census", "laplace", epsilon=third).guarantee == laplace(third, 1)
+    assert line("totals", "laplace", epsilon=third).guarantee == laplace(third, 1)
+    keys = line("keys", "laplace", epsilon=third, delta=small)
+    assert keys.guarantee == laplace(third, 1024) + threshold(small)
+    assert line("sum", "gaussian", mu=0.5).guarantee == gaussian(0.5)
+    assert line("keys", "gaussian", mu=0.5, delta=small).guarantee == gaussian(0.5) + threshold(small)
+    assert line("keys", "selection", epsilon=third, delta=small).guarantee == approximate(third, small)
+    half = bounded_range(third / 2)
+    assert line("quantile", "exponential", epsilon=third).guarantee == half + half
+
+
+@pytest.mark.parametrize(
+    ("steps", "distance", "sensitivity"), [(1024, 1, 1024), (1025, 1, 2048), (1000, 2, 2048)]
+)
+def test_laplace_noise_covers_whole_chains(steps: int, distance: int, sensitivity: int) -> None:
+    measure = SimpleNamespace(sensitivity_steps=steps, norm=1)
+    mechanism = Line(0, "sum", "a", "a", "laplace", Fraction(1, 3)).mechanism(measure, distance)  # type: ignore[arg-type]
+    assert isinstance(mechanism, Laplace)
+    assert mechanism == Laplace(Fraction(1, 3), sensitivity=sensitivity)
+
+
+def test_gaussian_noise_is_a_little_wider_than_its_mu() -> None:
+    measure = SimpleNamespace(sensitivity_steps=2**30, norm=2)
+    mechanism = Line(0, "sum", "a", "a", "gaussian", mu=0.25).mechanism(measure, 2)  # type: ignore[arg-type]
+    assert mechanism == Gaussian(scale=Fraction(2**33) * (1 + Fraction(1, 2**26)), sensitivity=2**31)
+    with pytest.raises(InvalidInput, match="Gaussian noise only"):
+        Line(0, "sum", "a", "a", "laplace", Fraction(1)).mechanism(measure, 1)  # type: ignore[arg-type]
+
+
+def test_shared_gaussian_noise_adds_up_to_the_price_and_no_more() -> None:
+    parts = {("sum", "a"): Fraction(1, 4), ("sum", "b"): Fraction(3, 4)}
+    mus = pricing._shared_mu(parts, Fraction(1, 10**6))  # type: ignore[arg-type]
+    assert mus["sum", "b"] == pytest.approx(3**0.5 * mus["sum", "a"], rel=1e-12)
+    whole = sum(Fraction(mu) ** 2 for mu in mus.values())
+    # The analytic calibration of (1, 1e-6).
+    assert float(whole) == pytest.approx(1 / least_sigma(1.0, 1e-6) ** 2, rel=1e-12)
+    assert whole <= 1 / Fraction(least_sigma(1.0, 1e-6)) ** 2 * (1 + Fraction(1, 10**14))
+    assert (gaussian(mus["sum", "a"]) + gaussian(mus["sum", "b"])).epsilon(1e-6) <= 1.0
+    assert pricing._shared_mu({}, Fraction(1, 10**6)) == {}
+
+
+@pytest.mark.parametrize(
+    ("question", "shares"),
+    [
+        ("SELECT COUNT(*) FROM people", {"sum": ["1"]}),
+        ("SELECT AVG(age) FROM people", {"sum": ["3/5", "2/5"]}),
+        ("SELECT VAR_POP(age) FROM people", {"sum": ["1/4", "1/2", "1/4"]}),
+        ("SELECT MEDIAN(age) FROM people", {"quantile": ["1"]}),
+        # A count, a sum and an average have one part each.
+        ("SELECT COUNT(age), SUM(age) FROM people", {"sum": ["1/2", "1/2"]}),
+        ("SELECT COUNT(age), SUM(age), AVG(age) FROM people", {"sum": ["1/3", "1/3", "1/5", "2/15"]}),
+    ],
+)
+def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str, list[str]]) -> None:
+    made = curator(unit="row").price(question, epsilon=0.5, delta=0.0)
+    found: dict[str, list[Fraction]] = {}
+    for line in made.lines:
+        found.setdefault(line.kind, []).append(line.epsilon)
+    assert sum(sum(parts) for parts in found.values()) == Fraction(1, 2)
+    assert {kind: sorted(float(part * 2) for part in parts) for kind, parts in found.items()} == {
+        kind: pytest.approx(sorted(float(Fraction(part)) for part in parts), rel=1e-12)
+        for kind, parts in shares.items()
+    }
+
+
+def test_a_census_has_a_quarter_of_what_a_sum_has() -> None:
+    census = curator().price("SELECT COUNT(*) FROM people", epsilon=1.25, delta=0.0)
+    assert {line.kind: line.epsilon for line in census.lines} == {
+        "census": Fraction(1, 4),
+        "sum": Fraction(1),
+    }
+
+
+def test_too_little_is_refused_just_below_the_least_share() -> None:
+    def lines(epsilon: Fraction, mu: float) -> list[Line]:
+        noisy = Line(0, "sum", "b", "b", "gaussian", mu=mu)
+        return [Line(0, "sum", "a", "a", "laplace", epsilon), noisy]
+
+    pricing._refuse_too_little([], 1.0)
+    pricing._refuse_too_little(lines(Fraction(1, 10**5), 1e-5), 1.0)
+    for few in (lines(Fraction(1, 10**6), 1.0), lines(Fraction(1), 1e-6)):
+        with pytest.raises(
+            InvalidInput, match=r"epsilon 2 is too little for 2 releases: ask for at least 20\."
+        ):
+            pricing._refuse_too_little(few, 2.0)
+
+
+def test_a_wrong_delta_or_confidence_is_one_sentence() -> None:
+    plan = curator(unit="row").prepare(Request("SELECT COUNT(*) FROM people")).plan
+    for delta in (-0.1, 1, 1.5, "1"):
+        with pytest.raises(InvalidInput, match="delta must be a number"):
+            pricing.price(plan, 1.0, delta)  # type: ignore[arg-type]
+    for confidence in (0.0, 1.0, -1.0):
+        with pytest.raises(InvalidInput, match="confidence must lie"):
+            pricing.price(plan, 1.0, 0.0, confidence=confidence)
+    assert pricing.price(plan, 1, 0).epsilon == 1.0
