@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+import sqlglot
 from sqlglot import exp
 
 from incrowd.catalog.loading import check
 from incrowd.errors import QueryError
 from incrowd.query import Contribution, Plan, bound, parse
+from incrowd.query.leaves import Cutter
+from incrowd.query.ownership import World
 from tests.backends.houses import catalog_of, engine_of, plan_of, public_fields
 
 
@@ -230,3 +233,10 @@ def test_the_tree_that_was_asked_is_not_changed() -> None:
     before = question.tree.sql()
     bound(question, catalog_of("user"), public_fields(engine_of("user")))
     assert question.tree.sql() == before and isinstance(question.tree, exp.Select)
+
+
+def test_a_query_that_is_no_select_is_refused_in_words() -> None:
+    cutter = Cutter(World(catalog_of("user"), public_fields(engine_of("user"))), None, None)
+    table = sqlglot.parse_one("SELECT * FROM visits", read="duckdb").find(exp.Table)
+    with pytest.raises(QueryError, match=r"^TABLE is not possible here; write a SELECT"):
+        cutter.cut(table)  # type: ignore[arg-type]

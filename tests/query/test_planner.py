@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pytest
+import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.catalog.loading import check
 from incrowd.errors import QueryError
 from incrowd.query import Contribution, Plan, Question, bound, parse
+from incrowd.query.ownership import World
+from incrowd.query.planner import _check_outer
 from tests.backends.houses import catalog_of, engine_of, plan_of, public_fields
 
 COUNT = (
@@ -114,3 +117,14 @@ def test_a_table_of_the_owner_cannot_pass_for_released_numbers(table: str, refus
 def test_a_deep_question_is_refused_in_words() -> None:
     with pytest.raises(QueryError, match=r"deep|large"):
         plan_of("SELECT COUNT(*) FROM visits WHERE " + "NOT (" * 400 + "b" + ")" * 400, "user")
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT x FROM visits", "SELECT x FROM nowhere", "SELECT 1 FROM released_0, visits"]
+)
+def test_private_and_unknown_tables_cannot_stand_beside_released_numbers(sql: str) -> None:
+    world = World(catalog_of("user"), public_fields(engine_of("user")))
+    with pytest.raises(QueryError, match="cannot be read beside released numbers"):
+        _check_outer(sqlglot.parse_one(sql, read="duckdb"), world)  # type: ignore[arg-type]
+    for fine in ("SELECT a0 FROM released_0", "SELECT size FROM cities, released_0"):
+        _check_outer(sqlglot.parse_one(fine, read="duckdb"), world)  # type: ignore[arg-type]

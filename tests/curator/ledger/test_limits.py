@@ -8,7 +8,7 @@ import pytest
 
 from incrowd import BudgetExceeded, NotPermitted
 from incrowd.catalog import SOLE_ANALYST, check
-from incrowd.curator.ledger.limits import Caps
+from incrowd.curator.ledger.limits import Cap, Caps
 from incrowd.privacy import capacity, gaussian, pure
 
 PEOPLE = {
@@ -126,3 +126,10 @@ def test_terms_state_whole_numbers_as_text() -> None:
         "daily": False,
     }
     assert terms["holders"] == {SOLE_ANALYST: ["dataset"]}
+
+
+def test_a_cap_holds_for_good_unless_it_is_for_a_day() -> None:
+    cap = Cap("dataset", "The dataset's budget", 1.0, 0.0, capacity(1.0))
+    assert not cap.daily
+    with pytest.raises(AttributeError):
+        cap.daily = True  # type: ignore[misc]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
+from sqlglot.errors import SqlglotError
 
 from incrowd.errors import QueryError
 from incrowd.query import parse
@@ -10,6 +13,7 @@ from incrowd.query.ownership import World
 from incrowd.query.rules.qualify_names import qualify_names
 from tests.backends.houses import catalog_of, engine_of, public_fields
 
+qualify_names_module = importlib.import_module("incrowd.query.rules.qualify_names")
 WORLD = World(catalog_of("user"), public_fields(engine_of("user")))
 
 
@@ -90,3 +94,50 @@ def test_bounds_survive_or_are_refused() -> None:
     assert qualified("SELECT SUM(x, contribution_bounds_per_row => (0, 1)) AS z FROM visits").startswith(
         "SELECT SUM(visits.x"
     )
+
+
+def test_a_bound_that_qualification_drops_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounded = parse("SELECT SUM(x, contribution_bounds_per_row => (0, 1)) AS z FROM visits").tree
+    plain = parse("SELECT SUM(x) AS z FROM visits").tree
+    monkeypatch.setattr(qualify_names_module, "qualify", lambda tree, **options: plain)
+    assert qualify_names(plain, WORLD) is plain
+    with pytest.raises(QueryError, match="Contribution bounds must stand in the SELECT that aggregates"):
+        qualify_names(bounded, WORLD)
+
+
+def test_what_the_parser_cannot_understand_is_told_in_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(tree: object, **options: object) -> None:
+        raise SqlglotError("Too odd.\nLine 2 of it")
+
+    monkeypatch.setattr(qualify_names_module, "qualify", refuse)
+    with pytest.raises(QueryError) as refusal:
+        qualified("SELECT x FROM visits")
+    assert str(refusal.value) == "The SQL cannot be understood: Too odd."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Column 'citi' could not be resolved", "There is no column citi in visits, perhaps you mean city."),
+        ("""Column '"v"."citi"' could not be resolved""", "There is no column citi in visits, perhaps"),
+        ("""Column "v"."citi" could not be resolved""", "There is no column citi in visits, perhaps"),
+        ("Unknown column: v.citi", "There is no column citi in visits, perhaps you mean city."),
+        ("Unknown column: citi. Line 3", "There is no column citi in visits, perhaps you mean city."),
+        ("Something went wrong", "There is no column ? in visits"),
+        ("Column 'x' is ambiguous", "The column x is in several tables; write the table's name before it."),
+        (
+            "Alias already used: v",
+            "Two tables of one FROM are called v; give each a name of its own, with AS.",
+        ),
+        ("Duplicate name 'v'", "Two tables of one FROM are called v; give each a name of its own, with AS."),
+    ],
+)
+def test_a_fault_in_the_words_of_the_parser_is_told_in_the_users(text: str, said: str) -> None:
+    tree = parse("SELECT x FROM visits AS v").tree
+    assert qualify_names_module._name_fault(text, tree, WORLD).startswith(said)
+
+
+def test_a_column_of_two_tables_is_in_several_whatever_the_parser_says() -> None:
+    tree = parse("SELECT x FROM visits AS v JOIN steps AS s ON v.x = s.m").tree
+    fault = qualify_names_module._name_fault("Column 'user_id' could not be resolved", tree, WORLD)
+    assert fault == "The column user_id is in several tables; write the table's name before it."
