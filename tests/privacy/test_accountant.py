@@ -212,6 +212,7 @@ def test_which_plans_have_a_closed_form() -> None:
 
 
 def test_what_delta_pays_for_alone_costs_no_epsilon() -> None:
+    assert 1 - 1e-14 < accountant.INWARDS < 1
     tenth = {events.Threshold(F(1, 10)): 1}
     assert accountant.epsilon(tenth, F(1, 10)) == 0.0
     assert accountant.epsilon(tenth, F(1, 10) - F(1, 10**12)) == math.inf

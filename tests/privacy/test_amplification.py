@@ -19,6 +19,7 @@ from incrowd.privacy import (
     FiniteMechanism,
     approximate,
     bounded_range,
+    events,
     gaussian,
     laplace,
     poisson,
@@ -307,3 +308,66 @@ def test_bad_input_gets_one_sentence(call):
     with pytest.raises(InvalidInput) as caught:
         call()
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "share"),
+    [
+        (pure(1.0), math.exp(-1)),
+        (randomized_response(1.0), 2 / (1 + math.e)),
+        (randomized_response(1.0, 3), math.exp(-1)),
+    ],
+)
+def test_shuffling_is_asked_for_more_epsilon_and_less_delta_than_there_is(monkeypatch, guarantee, share):
+    asked = []
+
+    def noted(epsilon0, clones, reports, target):
+        asked.append((epsilon0, clones, reports, target))
+        return 0.25
+
+    monkeypatch.setattr(shuffling, "least_epsilon", noted)
+    assert shuffled(guarantee, 1000, 1e-6) == approximate(0.25, 1e-6)
+    ((epsilon0, clones, reports, target),) = asked
+    assert 1.0 < epsilon0 < 1 + 1e-14
+    assert share * (1 - 1e-14) < clones < share
+    assert reports == 1000
+    assert 1e-6 * (1 - 1e-14) < target < 1e-6
+
+
+def test_where_shuffling_helps_too_little_the_local_epsilon_stays(monkeypatch):
+    for helped, result in ((0.989, approximate(0.989, 1e-6)), (0.991, pure(1.0))):
+        monkeypatch.setattr(shuffling, "least_epsilon", lambda *_, helped=helped: helped)
+        assert shuffled(pure(1.0), 1000, 1e-6) == result
+    monkeypatch.setattr(shuffling, "least_epsilon", lambda *_: 0.0)
+    for epsilon, delta in ((1e-7, 1e-6), (101, 1e-6), (1.0, 1.0), (1.0, 1e-200)):
+        assert shuffled(pure(epsilon), 1000, delta) == pure(epsilon)
+    for epsilon, delta in ((1e-6, 1e-6), (100, 1e-6), (1.0, 1e-199)):
+        assert shuffled(pure(epsilon), 1000, delta) == approximate(0.0, delta)
+
+
+def test_a_plan_on_one_sample_is_the_point_of_its_curve():
+    plan = pure(0.5) * 2
+    # (m/n) delta(epsilon) <= 0.01 where delta(epsilon) <= 0.04.
+    inner = plan.epsilon(0.04)
+    found = without_replacement(plan, 1, 4, delta=0.01)
+    assert found.delta(math.log1p(0.25 * math.expm1(inner)) * (1 + 1e-12)) == pytest.approx(0.01)
+    assert found.epsilon(0.01) == pytest.approx(math.log1p(0.25 * math.expm1(inner)), rel=1e-12)
+    assert without_replacement(plan, 1, 4).epsilon() == pytest.approx(
+        math.log1p(0.25 * math.expm1(1)), rel=1e-12
+    )
+    # More delta than the rate: no epsilon is needed at all.
+    assert without_replacement(plan, 1, 4, delta=0.5).epsilon(0.5) == 0.0
+
+
+def test_one_release_on_a_sample_keeps_its_curve():
+    quarter = Fraction(1, 4)
+
+    def event(guarantee):
+        return without_replacement(guarantee, 1, 4).events
+
+    assert event(pure(1)) == ((events.WithoutReplacement(events.Pure(Fraction(1)), quarter), 1),)
+    assert event(bounded_range(1)) == event(pure(1))
+    assert event(threshold(0.5)) == threshold(0.125).events
+    ((made, _),) = event(approximate(1, 0.5))
+    assert made.delta == Fraction(1, 8)
+    assert float(made.epsilon) == pytest.approx(math.log1p(0.25 * math.expm1(1)), rel=1e-14)

@@ -14,7 +14,9 @@ from incrowd.privacy import (
     FiniteMechanism,
     approximate,
     bounded_range,
+    events,
     gaussian,
+    grouping,
     laplace,
     poisson,
     pure,
@@ -306,3 +308,50 @@ def test_a_threshold_on_gaussian_noise_grows_by_its_shift(mu: float, k: int) -> 
 def test_a_threshold_by_itself_grows_by_the_number_of_units() -> None:
     assert threshold(1e-6).group(5).delta(0) == pytest.approx(5e-6, rel=1e-12)
     assert (zcdp(2.0) + threshold(1e-6)).group(2).delta(1000) >= 7.39e-6
+
+
+def test_groups_of_events_on_samples() -> None:
+    base, rate = events.Pure(Fraction(1)), Fraction(1, 5)
+    single = events.PoissonSubsampled(base, rate)
+    assert grouping.group(single, 3) == events.PoissonUnits(base, rate, 3)
+    assert grouping.group(events.PoissonUnits(base, rate, 2), 3) == events.PoissonUnits(base, rate, 6)
+    fixed = events.WithoutReplacement(base, rate, 2)
+    assert grouping.group(fixed, 3) == events.WithoutReplacement(base, rate, 6)
+    assert grouping.group(single, 1) is single
+    assert grouping.group(single, 0) == events.Pure(Fraction(0))
+    crowd = grouping.group(events.PoissonGroup(base, rate), 3)
+    assert crowd == events.PoissonGroup(events.DiscreteLaplace(Fraction(3), 3), Fraction(3, 5))
+    most = grouping.group(events.PoissonGroup(base, rate), 6)
+    assert most == events.PoissonGroup(events.DiscreteLaplace(Fraction(6), 6), Fraction(1))
+
+
+def test_the_chance_that_some_unit_is_in_the_sample() -> None:
+    base, rate = events.Gaussian(Fraction(1)), Fraction(1, 5)
+    three = grouping.as_group(events.PoissonUnits(base, rate, 3))
+    assert three == events.PoissonGroup(events.Gaussian(Fraction(3)), 1 - Fraction(4, 5) ** 3)
+    fixed = grouping.as_group(events.WithoutReplacement(base, rate, 3))
+    assert fixed == events.PoissonGroup(events.Gaussian(Fraction(3)), Fraction(3, 5))
+    assert grouping.as_group(events.WithoutReplacement(base, rate, 6)).rate == 1
+    rare = Fraction(1, 10**6)
+    exact = -math.expm1(1000 * math.log1p(-1e-6))
+    thousand = grouping.as_group(events.PoissonUnits(base, rare, 1000)).rate
+    assert float(thousand) == pytest.approx(exact, rel=1e-12)
+    assert thousand >= 1 - (1 - rare) ** 1000
+    assert grouping.as_group(events.PoissonUnits(base, rare, 1001)).rate == Fraction(1001, 10**6)
+    assert grouping.as_group(events.PoissonUnits(base, rate, 1001)).rate == 1
+
+
+def test_a_grown_delta_is_the_geometric_sum_rounded_up() -> None:
+    small = Fraction(1, 10**6)
+    for epsilon, k in ((Fraction(1), 3), (Fraction(1, 100), 50), (Fraction(1, 10**11), 7)):
+        found = grouping.grown_delta(epsilon, small, k)
+        with truth.mp.workdps(60):
+            e = truth.mp.mpf(epsilon.numerator) / epsilon.denominator
+            exact = truth.mp.fsum(truth.mp.exp(i * e) for i in range(k)) / 10**6
+            stated = truth.mp.mpf(found.numerator) / found.denominator
+            assert exact <= stated <= exact * (1 + truth.mp.mpf(10) ** -28)
+    tiny = grouping.grown_delta(Fraction(1, 10**13), small, 7)
+    assert 7 * small < tiny < 7 * small * (1 + Fraction(1, 10**11))
+    assert grouping.grown_delta(Fraction(1), Fraction(0), 3) == 0
+    assert grouping.grown_delta(Fraction(800), small, 2) == grouping.grown_delta(Fraction(801), small, 2) == 1
+    assert grouping.grown_delta(Fraction(0), Fraction(1, 2), 3) == 1

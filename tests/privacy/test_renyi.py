@@ -107,3 +107,19 @@ def test_the_largest_rho_is_within_its_budget_and_no_more_is(epsilon: float, del
     rho = renyi.zcdp_rho(epsilon, delta)
     assert renyi.delta_bound(gaussian(rho), epsilon) <= delta
     assert least(rho * 1.00001, epsilon) > delta
+
+
+def test_every_bound_is_moved_outwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    def curve(c: np.ndarray) -> np.ndarray:
+        return c
+
+    monkeypatch.setattr(renyi, "_least", lambda function: -3.0)
+    assert math.exp(-3) * (1 + 1e-13) < renyi.delta_bound(curve, 1.0) < math.exp(-3) * (1 + 1e-11)
+    monkeypatch.setattr(renyi, "_least", lambda function: 3.0)
+    assert renyi.delta_bound(curve, 1.0) == 1.0
+    assert 3 * (1 + 1e-14) < renyi.epsilon_bound(curve, 1e-6) < 3 * (1 + 1e-12)
+    assert renyi.zcdp_rho(1.0, 1e-6) == 0.0
+    monkeypatch.setattr(renyi, "_least", lambda function: -0.25)
+    assert 0.25 * (1 - 1e-11) < renyi.zcdp_rho(1.0, 1e-6) < 0.25 * (1 - 1e-13)
+    monkeypatch.setattr(renyi, "_least", lambda function: -math.inf)
+    assert renyi.delta_bound(curve, 1.0) == 0.0
