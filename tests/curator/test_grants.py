@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlglot
 
 from incrowd import (
     BackendError,
@@ -24,7 +26,7 @@ from incrowd import (
 )
 from incrowd.curator import grants, pricing
 from incrowd.curator.grants import Grant
-from incrowd.curator.schedule import Step
+from incrowd.curator.schedule import Step, Strength
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.noise import categorical
 
@@ -352,3 +354,74 @@ def test_a_file_that_vanishes_costs_one_step(tmp_path: Path) -> None:
         with pytest.raises(BackendError, match="this step of the grant for pay stays used"):
             grant.sums("SELECT SUM(pay) AS s FROM t", contribution=2)
         assert grant.left == {}
+
+
+@pytest.mark.parametrize(("distance", "levels"), [(1, 4), (2, 9)])
+def test_a_tree_has_noise_for_all_of_its_levels(
+    distance: int, levels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Any, Any]] = []
+
+    class Noted:
+        def __init__(self, *amounts: Any, **named: Any) -> None:
+            made.append((amounts, named))
+
+        def release(self, level: Any) -> Any:
+            return level
+
+    monkeypatch.setattr(grants, "Gaussian", Noted)
+    monkeypatch.setattr(grants, "Laplace", Noted)
+    measure, leaf = SimpleNamespace(sensitivity_steps=1024), SimpleNamespace(distance=distance)
+    grants._noise_for(Strength("tree", epsilon=Fraction(1, 3)), measure, leaf, levels)  # type: ignore[arg-type]
+    grants._noise_for(Strength("tree", mu=0.5), measure, leaf, levels)  # type: ignore[arg-type]
+    reach = 1024 * distance
+    # Added up over the levels in L1; in L2 by the root of their number, and a little wider for the grid.
+    assert made[0] == ((Fraction(1, 3),), {"sensitivity": reach * levels})
+    scale = made[1][1]["scale"]
+    exact = reach * 2 * Fraction(int(levels**0.5))
+    assert exact * (1 + Fraction(1, 2**26)) <= scale <= exact * (1 + Fraction(3, 2**26))
+    assert made[1][1]["sensitivity"] == reach
+
+
+def test_quantiles_of_a_tree_are_the_middles_of_cells_or_their_numbers() -> None:
+    tree = grants.Tree(np.array([1.0, 0.0, 3.0, 0.0]), 10.0, 18.0)
+    assert tree.edges.tolist() == [10, 12, 14, 16, 18]
+    assert tree.total == 4
+    assert [tree.quantile(rank) for rank in (0.0, 0.25, 0.26, 1.0)] == [11, 11, 15, 15]
+    whole = grants.Tree(np.array([1.0, 0.0, 3.0, 0.0]), 10, 14, whole=True)
+    assert [whole.quantile(rank) for rank in (0.0, 0.25, 0.26, 1.0)] == [10, 10, 12, 12]
+    # Noise may leave nothing, or a cell below zero: the middle cell then, and ranks never fall.
+    assert grants.Tree(np.array([-1.0, 0.0, -3.0, 0.0]), 10.0, 18.0).quantile(0.5) == 15
+    falling = grants.Tree(np.array([2.0, -1.0, 0.5, 2.0]), 10.0, 18.0)
+    assert [falling.quantile(rank) for rank in (0.5, 0.57, 0.58)] == [11, 11, 17]
+    for rank in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InvalidInput, match="rank lies between 0 and 1"):
+            tree.quantile(rank)
+
+
+@pytest.mark.parametrize(
+    ("sql", "plain"),
+    [
+        ("SELECT k0 AS town, a0 AS n FROM released_0 ORDER BY k0", True),
+        ("SELECT a0 + 1 AS n FROM released_0", False),
+        ("SELECT a0 AS n FROM released_0 WHERE a0 > 1", False),
+        ("SELECT a0 AS n FROM released_0 LIMIT 1", False),
+        ("SELECT a0 AS n FROM released_0 OFFSET 1", False),
+        ("SELECT q.n FROM (SELECT a0 AS n FROM released_0) AS q", False),
+        ("SELECT a0 AS n FROM released_0 UNION ALL SELECT a0 AS n FROM released_0", False),
+    ],
+)
+def test_which_sql_shows_numbers_as_they_are(sql: str, plain: bool) -> None:
+    assert grants._plain(sqlglot.parse_one(sql, read="duckdb")) is plain  # type: ignore[arg-type]
+
+
+def test_rows_are_selected_without_groups_and_counted_by_all_columns() -> None:
+    assert grants._counted("SELECT a, b FROM t") == "SELECT a, b, COUNT(*) AS n FROM t GROUP BY 1, 2"
+    assert grants._ranked("SELECT a AS c FROM t WHERE b") == "SELECT MEDIAN(a) AS x FROM t WHERE b"
+    for tail in ("GROUP BY a", "ORDER BY a", "LIMIT 1", "GROUP BY a HAVING a > 1"):
+        with pytest.raises(QueryError, match="Select the columns of rows"):
+            grants._counted(f"SELECT a FROM t {tail}")
+    with pytest.raises(QueryError, match="Select the columns of rows"):
+        grants._counted("SELECT DISTINCT a FROM t")
+    with pytest.raises(QueryError, match="about one column"):
+        grants._ranked("SELECT a, b FROM t")
