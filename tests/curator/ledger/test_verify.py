@@ -6,15 +6,20 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from incrowd.catalog import catalog_for
 from incrowd.curator.ledger import Entry, Head, Ledger
-from incrowd.curator.ledger.chain import canonical
+from incrowd.curator.ledger.chain import GENESIS, canonical, seal
+from incrowd.curator.ledger.charges import charge_to_text
+from incrowd.curator.ledger.verify import _MOST_FAULTS, Verification, _apply_reservation, _link, _Replay
 from incrowd.errors import InvalidInput, LedgerError
-from incrowd.privacy import pure
+from incrowd.privacy import UNITS, gaussian, pure
 
 CATALOG = catalog_for({"t": {"a": "integer"}}, budget=(1.0, 0.0))
 
@@ -214,3 +219,104 @@ def test_the_database_itself_refuses_to_change_what_is_written(tmp_path: Path, t
             with pytest.raises(sqlite3.IntegrityError, match="append-only"):
                 raw.execute(statement)
     assert faults(path) == ()
+
+
+CAPS = {
+    "dataset": {"kind": "pure", "main": str(UNITS), "beside": "0", "pure": str(UNITS), "daily": False},
+    "day:ana": {
+        "kind": "pure",
+        "main": str(UNITS // 2),
+        "beside": "0",
+        "pure": str(UNITS // 2),
+        "daily": True,
+    },
+}
+
+
+def replayed(*asks: dict[str, Any]) -> _Replay:
+    """What reservations of a quarter each add up to, under a budget of one and of a half a day."""
+    replay = _Replay(day="2099-01-01", terms={"caps": CAPS, "holders": {"ana": ["dataset", "day:ana"]}})
+    for place, ask in enumerate(asks):
+        body = {
+            "guarantee": pure(0.25).to_json(),
+            "charge": charge_to_text(pure(0.25).charge()),
+            "delta": "0.0",
+            "caps": ["dataset", "day:ana"],
+            "day": "2099-01-01",
+            **ask,
+        }
+        analyst = body.pop("analyst", "ana")
+        entry = seal(Head(place, GENESIS), at=datetime(2099, 1, 1, tzinfo=UTC), kind="reserve", body=body)
+        _apply_reservation(replay, replace(entry, analyst=analyst), body)
+    return replay
+
+
+def test_reservations_add_up_until_a_cap_is_full() -> None:
+    two = replayed({}, {})
+    assert two.faults == []
+    assert two.reservations == len(two.reserved) == 2
+    half = pure(0.5).charge()
+    assert two.sums["dataset"] == ("", pure(0.25).charge() + pure(0.25).charge())
+    assert two.sums["day:ana"][0] == "2099-01-01"
+    assert two.sums["dataset"][1].epsilon == half.epsilon
+    assert replayed({}, {}, {}).faults == ["entry 3 overspent the cap day:ana"]
+    tomorrow = {"day": "2099-01-02"}
+    four = replayed({}, {}, tomorrow, tomorrow)
+    assert four.faults == []
+    assert four.day == "2099-01-02"
+    assert four.sums["day:ana"] == ("2099-01-02", two.sums["day:ana"][1])
+    later = {"day": "2099-01-03"}
+    assert replayed({}, {}, tomorrow, tomorrow, later).faults == ["entry 5 overspent the cap dataset"]
+
+
+@pytest.mark.parametrize(
+    ("ask", "faults"),
+    [
+        ({"day": "2098-12-31"}, ["entry 1 was counted on a day that was over"]),
+        ({"caps": ["dataset"]}, ["entry 1 was not charged to the caps of its analyst"]),
+        ({"analyst": "eve"}, ["entry 1 was not charged to the caps of its analyst"]),
+        (
+            {"caps": ["dataset", "nobody"]},
+            [
+                "entry 1 was not charged to the caps of its analyst",
+                "entry 1 was charged to nobody, which no budget declares",
+            ],
+        ),
+        ({"guarantee": pure(0.26).to_json()}, ["entry 1 was charged less than its events cost"]),
+        ({"guarantee": pure(0.24).to_json()}, []),
+        ({"guarantee": gaussian(0.01).to_json()}, ["entry 1 was charged less than its events cost"]),
+    ],
+)
+def test_what_is_wrong_with_a_reservation_is_said(ask: dict[str, Any], faults: list[str]) -> None:
+    assert replayed(ask).faults == faults
+
+
+def test_only_so_many_faults_are_kept_and_the_rest_is_counted() -> None:
+    replay = _Replay()
+    for number in range(1000):
+        replay.fault(str(number))
+    assert replay.faults == [str(number) for number in range(_MOST_FAULTS)]
+
+    def found(*faults: str) -> Verification:
+        return Verification(Head(1, GENESIS), 1, 0, 0, faults)
+
+    assert found().ok and found().require() == found()
+    with pytest.raises(LedgerError, match=r"^The ledger was altered: a\.$"):
+        found("a").require()
+    with pytest.raises(LedgerError, match=r"^The ledger was altered: a \(and 2 more\)\.$"):
+        found("a", "b", "c").require()
+
+
+def test_a_gap_in_the_chain_is_named() -> None:
+    for seq, said in ((3, "entry 2 is missing"), (5, "entries 2 to 4 are missing")):
+        replay = _Replay(head=Head(1, GENESIS), count=1)
+        _link(
+            replay, seal(Head(seq - 1, GENESIS), at=datetime(2099, 1, 1, tzinfo=UTC), kind="budget", body={})
+        )
+        assert replay.faults == [said]
+    replay = _Replay(head=Head(1, "f" * 64), count=1)
+    _link(replay, seal(Head(1, GENESIS), at=datetime(2099, 1, 1, tzinfo=UTC), kind="open", body={}))
+    assert replay.faults == [
+        "entry 2 does not follow entry 1: one was replaced or moved",
+        "entry 2 opens the ledger at the wrong place",
+    ]
