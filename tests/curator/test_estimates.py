@@ -76,6 +76,13 @@ def test_counts_are_whole_and_their_interval_starts_at_zero() -> None:
     assert estimate.value[0] == 3 and estimate.low[0] == 0 and estimate.high[0] == 13
 
 
+@given(st.floats(-50, 50), st.floats(1e-6, 3))
+def test_a_whole_estimate_lies_in_its_own_interval_however_narrow(value: float, width: float) -> None:
+    count = Aggregate("c", "count", "COUNT", ("n",), whole=True)
+    signed = column(count, {"n": measure("n", -1, 1)}, {"n": span(value, width)}, None)
+    assert signed.low[0] <= signed.value[0] <= signed.high[0]
+
+
 ROWS, CENTRE = 10_000.0, 50.0
 BOUNDED = {
     "x": measure("x", 0.0, 100.0, CENTRE),

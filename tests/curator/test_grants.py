@@ -99,7 +99,7 @@ def test_answers_are_near_the_truth_at_a_large_epsilon(delta: float) -> None:
     truth = {
         town: float(sum(i % 7 for i in range(300) if i % 3 == place)) for place, town in enumerate(TOWNS)
     }
-    assert dict(zip(sums["town"], sums["s"], strict=True)) == pytest.approx({**truth, None: 0.0}, abs=1)
+    assert dict(zip(sums["town"], sums["s"], strict=True)) == pytest.approx({**truth, None: 0.0}, abs=4)
     counts = USES["histogram"](grant).to_arrow().to_pydict()
     assert dict(zip(counts["town"], counts["n"], strict=True)) == {"a": 100, "b": 100, "c": 100, None: 0}
     tree = USES["tree"](grant)

@@ -79,7 +79,9 @@ def column(
         if facts[0].low >= 0:
             total = Span(total.value, np.maximum(total.low, 0.0), np.maximum(total.high, 0.0))
         if aggregate.whole:
-            return Span(np.round(total.value), np.ceil(total.low - 1e-9), np.floor(total.high + 1e-9))
+            value = np.round(total.value)
+            low = np.minimum(np.ceil(total.low - 1e-9), value)
+            return Span(value, low, np.maximum(np.floor(total.high + 1e-9), value))
         return total
     if aggregate.kind == "avg":
         total, count = parts
