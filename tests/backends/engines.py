@@ -29,7 +29,10 @@ INFINITE_DAY, INFINITE_INSTANT = 2**31 - 1, 2**63 - 1
 class House(Protocol):
     """An engine with tables that can be filled anew."""
 
-    backend: Backend
+    @property
+    def backend(self) -> Backend:
+        """The engine."""
+        ...
 
     def furnish(self, tables: Mapping[str, pa.Table]) -> None:
         """Put other rows into the private tables."""

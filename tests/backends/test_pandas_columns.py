@@ -146,7 +146,7 @@ def test_one_row_decides_neither_types_nor_columns_nor_success(kind: str, place:
     ("column", "expected"),
     [
         (pd.Series([0, 5], dtype="Sparse[int64]"), [0, 5]),
-        (pd.Series(["a", None], dtype=pd.SparseDtype(object)), ["a", None]),
+        (pd.Series(["a", None], dtype=pd.SparseDtype(object)), ["a", None]),  # type: ignore[list-item]
         (pd.Series(np.array([1, 2], dtype=">i8")), [1, 2]),
         (pd.Series([7, None, 7], dtype="category"), [7.0, None, 7.0]),
         (pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01", None]))), [dt.datetime(2020, 1, 1), None]),

@@ -131,7 +131,7 @@ def test_rows_that_are_units_are_known_by_file_and_position_at_every_reading() -
 
 def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) -> None:
     top, bottom = 2**63 - 1, -(2**63)
-    groups = [
+    groups: list[list[Any]] = [
         [top, top, top],
         [bottom, bottom, -1],
         [top, top, bottom, bottom, 2**21, -(2**42), 5],

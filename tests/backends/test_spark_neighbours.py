@@ -57,7 +57,7 @@ BOUNDS: dict[str, dict[str, Any]] = {
 
 
 def answers(engine: Spark, sql: str) -> list[tuple[Any, Mapping[str, float], Numbers]]:
-    found = []
+    found: list[tuple[Any, Mapping[str, float], Numbers]] = []
     for leaf in bound(parse(sql), engine._catalog, {}, Contribution(rows=3, groups=2)).leaves:
         bounded, large = capped(leaf, 5, 1)
         found.append((bounded, large, run(engine, release_statement(bounded, large))))

@@ -132,7 +132,8 @@ def test_a_session_that_does_not_keep_a_setting_is_refused(monkeypatch: pytest.M
 
 def test_a_session_elsewhere_tags_its_own_work() -> None:
     remote: Any = Remote()
-    assert not sessions.inside(remote) and sessions.tagging(remote) == ("add", "remove", "interrupt")
+    tags: Any = sessions.tagging(remote)
+    assert not sessions.inside(remote) and tags == ("add", "remove", "interrupt")
 
 
 def test_a_server_that_does_not_listen_is_told_at_once() -> None:

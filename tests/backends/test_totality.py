@@ -112,7 +112,7 @@ def extremes() -> dict[str, pa.Table]:
     """A row for each extreme value, all of them side by side and shifted against each other."""
     tables = tables_from(3, wild=True)
     lists = {
-        name: [*values["wild"], *values["tame"]]
+        name: [value for kept in ("wild", "tame") for value in values[kept]]
         for name, values in {
             "x": WHOLES,
             "f": REALS,

@@ -174,8 +174,8 @@ def raising_views(database: Database, folder: Path) -> None:
 
 def domains(database: Database, folder: Path) -> None:
     """A domain over a domain, of text with a collation, of numbers, of moments."""
-    kinds = (("text COLLATE caseless", "'flu'", "'FLU'", "text"), ("numeric", "1", "'NaN'", "decimal"))
-    kinds += (("timestamp", "'2020-01-01'", "'infinity'", "timestamp"), ("char(4)", "'a'", "'A'", "text"))
+    kinds = [("text COLLATE caseless", "'flu'", "'FLU'", "text"), ("numeric", "1", "'NaN'", "decimal")]
+    kinds += [("timestamp", "'2020-01-01'", "'infinity'", "timestamp"), ("char(4)", "'a'", "'A'", "text")]
     for number, (base, theirs, mine, kind) in enumerate(kinds):
         database.run(
             f"CREATE DOMAIN inner_{number} AS {base}", f"CREATE DOMAIN outer_{number} AS inner_{number}"

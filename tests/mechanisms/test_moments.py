@@ -328,7 +328,7 @@ def test_the_same_bits_give_the_same_answer():
         lambda: Covariance(1, columns=0),
         lambda: Covariance(1, 0, columns=2),
         lambda: Covariance(1, columns=2, bounds=[(0, 1)]),
-        lambda: Covariance(1, columns=2, bounds=[0, 1]),
+        lambda: Covariance(1, columns=2, bounds=[0, 1]),  # type: ignore[list-item]
         lambda: Covariance(1, columns=2, share=2),
         lambda: Covariance(1, columns=2).release([[1, 2, 3]]),
         lambda: Covariance(1, columns=2).release([1, 2]),

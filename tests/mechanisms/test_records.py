@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -247,7 +248,7 @@ def test_what_holds_no_numbers_is_refused_whatever_the_rest(values):
         assert str(caught.value).endswith(".") and "Mean" in str(caught.value)
 
 
-EQUAL = [
+EQUAL: list[Any] = [
     [1, True, 1.0, np.int8(1), np.True_, Decimal("1.00"), Fraction(1), 1 + 0j],
     [0, 0.0, -0.0, False, Decimal("-0E+5"), np.float32(-0.0)],
     [0.5, np.float32(0.5), Decimal("0.50"), Fraction(1, 2)],

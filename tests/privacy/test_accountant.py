@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from collections.abc import Callable
@@ -60,7 +61,7 @@ def test_a_plan_is_parted_into_its_mass_and_its_finite_losses() -> None:
     mass, rest = accountant.finite_part(counts)
     assert mass == 1 - F(9, 10) ** 2 * F(4, 5)
     assert rest == {sure: 1, events.Pure(F(1)): 3}
-    assert accountant.finite_part({}) == (0, {})
+    assert accountant.finite_part({}) == (Fraction(0), {})
     assert accountant.pure_sum(rest) == 4
     assert accountant.pure_sum({**rest, HALF: 1}) is None
     # Total variations compose like masses: 2 tanh(1/2) - tanh(1/2)^2.
@@ -213,7 +214,7 @@ def test_which_plans_have_a_closed_form() -> None:
 
 def test_what_delta_pays_for_alone_costs_no_epsilon() -> None:
     assert 1 - 1e-14 < accountant.INWARDS < 1
-    tenth = {events.Threshold(F(1, 10)): 1}
+    tenth: dict[events.Event, int] = {events.Threshold(F(1, 10)): 1}
     assert accountant.epsilon(tenth, F(1, 10)) == 0.0
     assert accountant.epsilon(tenth, F(1, 10) - F(1, 10**12)) == math.inf
     both = {**tenth, events.Pure(F(1)): 1}
@@ -274,9 +275,9 @@ def test_random_compositions_are_never_below_the_truth_and_a_millionth_above_at_
                 continue
             curve = line.delta
         elif family == "discrete":
-            curve = lambda e, plan=plan: truth.discrete_delta(plan, e)  # noqa: E731
+            curve = functools.partial(truth.discrete_delta, plan)
         else:
-            curve = lambda e, p=plan: truth.laplace_delta(p[0][1][0], p[0][2], p[1:], e)  # noqa: E731
+            curve = functools.partial(truth.laplace_delta, plan[0][1][0], plan[0][2], plan[1:])
         assert curve(epsilon) <= truth.exact(delta), (plan, delta)
         if epsilon > 0:
             assert curve(epsilon * (1 - 1e-6)) >= truth.exact(delta), (plan, delta)

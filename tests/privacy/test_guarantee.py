@@ -240,6 +240,7 @@ def test_a_plan_charged_as_one_release_takes_the_least_of_each_currency() -> Non
     epsilon = rare.epsilon(1e-3)
     joint = rare.charge(1e-3)
     assert (joint.delta, joint.mu2) == (UNITS // 10**3, UNITS)
+    assert joint.epsilon is not None and joint.rho is not None
     assert joint.epsilon / UNITS == pytest.approx(epsilon, rel=1e-12)
     assert joint.rho / UNITS == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-9)
     assert rare.charge() == Charge(None, UNITS // 2, 0, UNITS)

@@ -32,7 +32,7 @@ def discrete_pair(mixture: Mixture) -> tuple[np.ndarray, np.ndarray]:
         masses = [
             math.tanh(step / 2) * np.exp(-step * np.abs(t - sign * width * a)) for a in range(count + 1)
         ]
-        sides.append(sum(chance * mass for chance, mass in zip(chances, masses, strict=True)))
+        sides.append(np.sum([chance * mass for chance, mass in zip(chances, masses, strict=True)], axis=0))
     return sides[0], sides[1]
 
 
@@ -107,9 +107,12 @@ def direct_loss(mixture: Mixture, x: np.ndarray) -> np.ndarray:
     mu = float(base.mu)
 
     def density(count: int, sign: int) -> np.ndarray:
-        return sum(
-            math.comb(count, a) * q**a * (1 - q) ** (count - a) * np.exp(-((x - sign * a * mu) ** 2) / 2)
-            for a in range(count + 1)
+        return np.sum(
+            [
+                math.comb(count, a) * q**a * (1 - q) ** (count - a) * np.exp(-((x - sign * a * mu) ** 2) / 2)
+                for a in range(count + 1)
+            ],
+            axis=0,
         )
 
     return np.log(density(mixture.removed, 1) / density(mixture.added, -1))

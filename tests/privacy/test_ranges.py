@@ -68,12 +68,14 @@ def test_the_grid_holds_each_epsilon_as_whole_spacings(
 
 def test_grids_become_coarser_with_the_work_and_end() -> None:
     # 2 * 512 n cells of 512 choices in n + 1 states: too many from n = 9 on.
-    assert ranges._grid(((F(1), 8),))[1] == [512]
-    assert ranges._grid(((F(1), 9),))[1] == [256]
-    assert ranges._grid(((F(1), 299),))[1] == [8]
+    for times, widths in ((8, [512]), (9, [256]), (299, [8])):
+        plan = ranges._grid(((F(1), times),))
+        assert plan is not None and plan[1] == widths
     assert ranges._grid(((F(1), 300),)) is None
     # Sizes that share no unit are rounded up to whole ones.
-    spacing, widths = ranges._grid(((F(1), 1), (F(1000003, 999983), 1)))
+    plan = ranges._grid(((F(1), 1), (F(1000003, 999983), 1)))
+    assert plan is not None
+    spacing, widths = plan
     assert widths == [512, 513]
     assert spacing == pytest.approx(1 / 512)
 

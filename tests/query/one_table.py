@@ -94,7 +94,7 @@ def computed(sql: str | exp.Expr, given: Sequence[Row]) -> list[Any]:
 
 def refuted(claim: Typed, given: Sequence[Row]) -> list[str]:
     """What rows say against a claim."""
-    kinds = {"integer": int | float, "float": float, "text": str, "boolean": bool}
+    kinds: dict[str, Any] = {"integer": int | float, "float": float, "text": str, "boolean": bool}
     kinds |= {"date": dt.date, "timestamp": dt.datetime}
     against = []
     for value in computed(claim.sql, given):
