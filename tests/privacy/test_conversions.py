@@ -249,3 +249,16 @@ def test_the_rho_of_a_sample_is_the_less_of_its_noise_and_of_its_epsilon() -> No
     assert float(conversions.rho(near)) == pytest.approx(9 + math.exp(-10), rel=1e-12)
     assert conversions.rho(events.Threshold(rate)) == 0
     assert conversions.rho(events.ZeroConcentrated(rate)) == rate
+
+
+@pytest.mark.parametrize(("epsilon", "rate"), [(0.01, 0.1), (1.0, 1e-3), (1e-6, 1e-6), (5.0, 0.5)])
+def test_a_sampled_release_costs_its_formula_and_hardly_more(epsilon: float, rate: float) -> None:
+    cost = conversions.amplified(F(repr(epsilon)), F(repr(rate)))
+    truth = mp.log1p(exact(rate) * mp.expm1(exact(epsilon)))
+    assert truth <= mp.mpf(cost.numerator) / cost.denominator <= truth * (1 + mp.mpf(10) ** -12)
+
+
+def test_more_categories_cost_less() -> None:
+    costs = [conversions.rho(events.RandomizedResponse(F(1), categories)) for categories in (2, 10, 100)]
+    assert costs == sorted(costs, key=float, reverse=True)
+    assert float(costs[2]) < 0.5 * float(costs[0])
