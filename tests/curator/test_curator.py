@@ -354,3 +354,9 @@ def test_a_harmless_difference_in_spelling_costs_nothing() -> None:
         assert curator.ask(spelling, epsilon=1.0, contribution=1).recalled
     with pytest.raises(BudgetExceeded):
         curator.ask("SELECT COUNT(*) AS n FROM people WHERE NOT (a > 1)", epsilon=1.0, contribution=1)
+
+
+@pytest.mark.parametrize("tables", [[PEOPLE], "people", 7])
+def test_tables_that_are_no_mapping_are_refused_in_words(tables: object) -> None:
+    with pytest.raises(InvalidInput, match="tables must map names to data frames"):
+        Curator.from_tables(tables=tables)  # type: ignore[arg-type]

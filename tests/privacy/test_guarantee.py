@@ -323,3 +323,14 @@ def test_summaries_round_up_and_name_what_there_is() -> None:
 )
 def test_what_says_nothing_is_left_out(plan: Guarantee, free: bool) -> None:
     assert (plan == Guarantee()) is free
+
+
+def test_beliefs_move_within_the_odds_unless_a_delta_is_granted() -> None:
+    low, high = pure(1.0).posterior(0.3)
+    odds = 0.3 / 0.7
+    assert (low, high) == pytest.approx(
+        (odds / math.e / (1 + odds / math.e), odds * math.e / (1 + odds * math.e))
+    )
+    assert pure(1.0).posterior(0.3, 0.0) == (low, high)
+    wider = gaussian(1.0).posterior(0.3, 1e-6)
+    assert wider[0] < gaussian(1.0).posterior(0.3, 1e-2)[0] <= 0.3
