@@ -163,6 +163,8 @@ def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
         "delta": 0.0 if answer.recalled else answer.price.delta,
         "recalled": answer.recalled,
         "factors": dict(answer.factors),
+        "caps": dict(answer.caps),
+        "beyond": dict(answer.beyond),
         "notes": list(answer.notes),
         "remaining": [screen.balance_json(balance) for balance in answer.remaining],
     }
@@ -202,6 +204,7 @@ def price_json(price: Price) -> dict[str, Any]:
         "delta": price.delta,
         "confidence": price.confidence,
         "halfwidths": dict(price.halfwidths),
+        "caps": dict(price.caps),
         "lines": [
             {
                 "what": line.label,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incrowd.curator.held import for_pandas, for_polars, for_python
+from incrowd.curator import quantities
 from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
 from incrowd.curator.pricing import Price
@@ -110,14 +111,28 @@ class Answer:
             for aggregate in leaf.aggregates:
                 for name in aggregate.measures:
                     if name in released.factors:
-                        factors[aggregate.label] = float(released.factor(name, 0.5).value)
+                        factors[aggregate.label] = released.factor(name).value
         return factors
+
+    @property
+    def caps(self) -> Mapping[str, float | None]:
+        """By aggregate, the most that one unit counts for in its number; None where nothing is cut."""
+        return quantities.caps_of(self.plan, self.released)
+
+    @property
+    def beyond(self) -> Mapping[str, int]:
+        """By aggregate, at most so many units would count for more, at the answer's confidence.
+
+        For caps that were chosen privately; how many exceed a declared one is not known.
+        """
+        return quantities.beyond_of(self.plan, self.released)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers."""
         aggregates = [aggregate for leaf in self.plan.leaves for aggregate in leaf.aggregates]
         notes = [aggregate.note for aggregate in aggregates if aggregate.note]
+        notes += quantities.sentences(self.caps, self.beyond, self.confidence)
         for label, factor in self.factors.items():
             if factor > 1.02:
                 notes.append(
@@ -153,7 +168,8 @@ class Answer:
         return int(self.to_arrow().num_rows)
 
     def __str__(self) -> str:
-        return text_of(self.to_arrow(True))
+        stated = quantities.sentences(self.caps, self.beyond, self.confidence)
+        return "\n".join([text_of(self.to_arrow(True)), *stated])
 
     def __repr__(self) -> str:
         return "\n".join([str(self), "", f"({self._said_cost})"])

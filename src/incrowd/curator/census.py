@@ -6,6 +6,7 @@ weigh is bought with the price's census lines, and `contribution.choose` reads t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +16,9 @@ import pyarrow as pa
 from incrowd.backends import Backend, Progress, census_statement
 from incrowd.backends.statement import census_exponent
 from incrowd.curator import contribution
+from incrowd.curator.contribution import Situation, Use
 from incrowd.curator.pricing import Line, Price
+from incrowd.curator.released import Stated
 from incrowd.query import Leaf, Measure
 
 WIDEST_CAP = 32
@@ -27,11 +30,12 @@ class ChosenCaps:
     """The caps that were left open in one leaf.
 
     caps: by weigh key. generous: by measure, a larger cap under which its total is measured too, so that
-    shrinking can be undone.
+    shrinking can be undone. stated: by measure, what its number is about.
     """
 
     caps: Mapping[str, float] = field(default_factory=dict)
     generous: Mapping[str, float] = field(default_factory=dict)
+    stated: Mapping[str, Stated] = field(default_factory=dict)
 
 
 def choose_caps(
@@ -44,29 +48,49 @@ def choose_caps(
     result = backend.run(census_statement(leaf).tree, progress)
     caps: dict[str, float] = {}
     generous: dict[str, float] = {}
+    stated: dict[str, Stated] = {}
     for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
         line = price.line(index, "census", weigh_key)
         assert line is not None
         cells = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance)
-        users = [other for other in leaf.measures.values() if other.weigh_key == weigh_key]
-        rescaled = [user.name for user in users if price.line(index, "totals", user.name) is not None]
-        best, large = contribution.choose(
-            cells,
-            float(line.epsilon),
-            min(_epsilon_like(_released_by(index, user, price)) for user in users),
-            groups,
-            leaf.distance,
-            _use(leaf, users, bool(rescaled)),
-            measure.level == "pair" and measure.value is None,
-            measure.norm,
-        )
+        situation = _situation(index, leaf, price, weigh_key, groups)
+        chosen = contribution.choose(cells, situation)
         unit = 2.0 ** census_exponent(measure)
-        if measure.weighing == "rows" or measure.value is None:
-            best = min(best, WIDEST_CAP)
-        caps[weigh_key] = unit * 2.0**best
-        # Where the census shows nobody above the cap there is nothing to undo; a factor would only add noise.
-        generous |= {name: unit * 2.0**large for name in rescaled if large > best}
-    return ChosenCaps(caps, generous)
+        most = 2.0**WIDEST_CAP if situation.counts else math.inf
+        caps[weigh_key] = unit * min(chosen.cap, most)
+        large = unit * min(chosen.generous, most)
+        for user in leaf.measures.values():
+            if user.weigh_key != weigh_key:
+                continue
+            totals = price.line(index, "totals", user.name)
+            if totals is not None and large > caps[weigh_key]:
+                generous[user.name] = large
+            about = large if situation.use in ("total", "rescaled") else caps[weigh_key]
+            beyond = contribution.most_beyond(cells, about / unit, situation, price.confidence)
+            stated[user.name] = Stated(about, beyond, unit**2 * chosen.cut_squares)
+    return ChosenCaps(caps, generous, stated)
+
+
+def _situation(index: int, leaf: Leaf, price: Price, weigh_key: str, groups: int | None) -> Situation:
+    """What the measures that share a cap are for."""
+    users = [measure for measure in leaf.measures.values() if measure.weigh_key == weigh_key]
+    measure = leaf.uncapped[weigh_key]
+    census = price.line(index, "census", weigh_key)
+    assert census is not None
+    totals = [price.line(index, "totals", user.name) for user in users]
+    counts = measure.weighing == "rows" or measure.value is None
+    return Situation(
+        use=_use(leaf, users, any(totals)),
+        epsilon=float(census.epsilon),
+        epsilon_sums=min(_epsilon_like(_released_by(index, user, price)) for user in users),
+        epsilon_totals=min((float(line.epsilon) for line in totals if line is not None), default=0.0),
+        groups=groups,
+        row=1.0 if counts else measure.limit / 2.0 ** census_exponent(measure),
+        counts=counts,
+        paired=measure.level == "pair" and measure.value is None,
+        norm=measure.norm,
+        distance=leaf.distance,
+    )
 
 
 def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -87,10 +111,12 @@ def _epsilon_like(line: Line) -> float:
     return float(line.epsilon) if line.noise != "gaussian" else line.mu * 2**0.5
 
 
-def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> contribution.Use:
+def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:
     """What the measures that share a cap are for."""
     names = {user.name for user in users}
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
     if not kinds & {"count", "sum"}:
         return "ratio"
+    if not leaf.keys:
+        return "total"
     return "rescaled" if rescaled else "sum"

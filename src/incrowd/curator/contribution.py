@@ -1,36 +1,82 @@
 """Choosing how much one unit may contribute, from a noisy census of what units weigh.
 
 The census counts units by weight on powers of two. Each unit is in one cell, so Laplace noise of scale
-1/epsilon on each cell suffices, and everything computed from the noisy cells is free. The cap minimises the
-estimated error of one group: noise, which grows with the cap, and what is cut off heavy units, which
-shrinks with it.
+1/epsilon on each cell suffices, and everything computed from the noisy cells is free.
+
+Two caps. The generous one, G, lies a little above the highest cell that is believed (`evidence`), so that
+few units weigh more: it defines the quantity that the answer states. The other, C <= G, bounds what is
+released: noise grows with it. Where C < G, the groups' sums under C are scaled up by the ratio of two noisy
+totals, under G and under C.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.curator.evidence import FALLBACK, MOST_UNSURE, Top, tail_point, top_of
 from incrowd.mechanisms import Laplace
 
-KEPT_BIAS = 0.1
-"""The share of the cut that remains as error after rescaling, because heavy units are spread differently."""
+UNEVEN = 0.25
+"""How far the cut share of a group may differ from that of all, as heavy units are spread unevenly."""
 RATIO_BIAS = 0.02
 """How far cutting all rows of heavy units may move an average, as a share of the span of its values."""
 MOST_SCALED = 3.0
 """Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
-BY_NOISE_ALONE = 0.05
-"""The chance that some empty cell of a census is taken for a held one."""
-GAP = 3
-"""Cells more than GAP above the rest are dropped: one false cell at 2^40 would dominate the estimate."""
 UNKNOWN_GROUPS = 32
-Use = Literal["sum", "rescaled", "ratio"]
-SPAN = 5
-"""A generous cap is at most 2^5 times the cap it helps to undo."""
+LEAST_TOTAL = 0.1
+Use = Literal["total", "rescaled", "sum", "ratio"]
+"""One sum over all rows; sums by group that are scaled back up; sums by group as they are; averages."""
+SPAN = 12
+"""C is at most 2^12 times smaller than G."""
+_WORTH_IT = 0.8
+"""Scaling must lower the estimated squared error at least this far."""
+_MIDDLE = 0.72
+"""A unit of a cell weighs about this part of the cell's upper edge."""
+_HEADROOM = ((40.0, 1.0), (12.0, 2**0.5), (-math.inf, 2.0))
+"""By the nats of the top cell: how far G lies above its lower edge, in halves of the upper one.
+
+The fewer units the top cell shows, the more can hide above it.
+"""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a cap is chosen for.
+
+    epsilon: of the census; epsilon_sums, epsilon_totals: of what is released under the caps. groups: how many
+    there are, None if not known. row: the most that one row weighs. counts: rows or groups are counted, each
+    of which weighs 1. paired: the weight is a number of groups. norm: of the bound on a unit's groups.
+    """
+
+    use: Use
+    epsilon: float
+    epsilon_sums: float
+    epsilon_totals: float = 0.0
+    groups: int | None = 1
+    row: float = 1.0
+    counts: bool = True
+    paired: bool = False
+    norm: int = 1
+    distance: int = 1
+
+
+@dataclass(frozen=True)
+class Caps:
+    """The chosen caps, in weights of the census.
+
+    cap: C. generous: G. cut_squares: an estimate of the sum, over units, of the squares of what C cuts off
+    their weight under G.
+    """
+
+    cap: float
+    generous: float
+    cut_squares: float = 0.0
 
 
 def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) -> NDArray[np.int64]:
@@ -43,58 +89,116 @@ def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) ->
     return released
 
 
-def _held(cells: NDArray[np.int64], floor: float) -> NDArray[np.float64]:
-    """The cells above `floor`, up to the first gap wider than GAP; 0 elsewhere."""
-    held = np.where(cells > floor, cells, 0).astype(np.float64)
-    places = np.flatnonzero(held)
-    gaps = np.flatnonzero(np.diff(places) > GAP + 1)
-    if len(gaps):
-        held[places[gaps[0]] + 1 :] = 0
-    return held
+def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
+    """The caps of a noisy census."""
+    rate = situation.epsilon / situation.distance
+    top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
+    generous = _generous(cells, top, rate, situation)
+    held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
+    edges = 2.0 ** np.arange(len(cells))
+    weights = np.minimum(_MIDDLE * edges, generous)
+    cap = generous if situation.use == "total" else _best_cap(held, weights, generous, top.cell, situation)
+    cut = held @ np.maximum(weights - cap, 0.0) ** 2 if cap < generous else 0.0
+    return Caps(cap, generous, float(cut))
 
 
-def choose(
-    cells: NDArray[np.int64],
-    epsilon_census: float,
-    epsilon_sum: float,
-    groups: int | None,
-    distance: int,
-    use: Use,
-    paired: bool = False,
-    norm: int = 1,
-) -> tuple[int, int]:
-    """The cell of the cap and that of the generous cap: caps are 2^cell weights.
+def most_beyond(cells: NDArray[np.int64], cap: float, situation: Situation, confidence: float) -> int:
+    """How many units weigh more than a cap at most, at a confidence.
 
-    The error of one group, with W the weight of all units, K what is kept of it under cap C, and g groups:
-    - a plain sum: noise sqrt(2) C / epsilon, bias (W - K) / g;
-    - a rescaled sum: noise times W / K, a tenth of the bias;
-    - a ratio (an average, a quantile): noise sqrt(2) C / epsilon over K / g rows; reweighing rows moves it
-      little.
+    It is the noisy number of units in the cells that reach above the cap, plus what their noise may hide.
     """
-    held = _held(cells, distance * math.log(len(cells) / BY_NOISE_ALONE) / epsilon_census)
-    if not held.any():
-        return 0, SPAN
-    top = int(np.flatnonzero(held)[-1])
-    middle = 0.75 * 2.0 ** np.arange(len(cells))
+    # The last cell has no upper edge: what is in it may weigh more than any cap.
+    above = np.append(2.0 ** np.arange(len(cells) - 1) > cap, True)
+    rate = situation.epsilon / situation.distance
+    hidden = tail_point(int(above.sum()), confidence) / rate
+    return max(0, math.floor(float(cells[above].sum()) + hidden))
+
+
+def _generous(cells: NDArray[np.int64], top: Top, rate: float, situation: Situation) -> float:
+    """G: a little above the top cell, the more the fewer units that cell shows."""
+    if not top.held:
+        return situation.row * 2.0 ** FALLBACK[situation.counts]
+    shown = float(cells[top.cell]) * rate
+    headroom = next(headroom for least, headroom in _HEADROOM if shown > least)
+    generous = 2.0**top.cell * headroom
+    return generous if top.sure else min(generous, situation.row * 2.0 ** MOST_UNSURE[situation.counts])
+
+
+def _best_cap(
+    held: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    generous: float,
+    top: int,
+    situation: Situation,
+) -> float:
+    """C: the cap, from G down by halves of a doubling, with the least estimated error of one group.
+
+    With W the weight of all units under G, K what C keeps of it, and g groups:
+    - a rescaled sum: noise C/epsilon times W/K; what heavy units lose differs from group to group, by chance
+      (the squares of the cuts) and systematically (UNEVEN); the totals are noisy too;
+    - a plain sum: noise C/epsilon, bias (W - K)/g;
+    - a ratio (an average, a quantile): noise C/epsilon over K/g rows; reweighing rows moves it little.
+    """
+    total = float(held @ weights)
     # Where units are counted once per group, some unit being in 2^j groups shows that there are as many.
-    spread = groups or max(UNKNOWN_GROUPS, 2 ** (top - 1) if paired and top else 0)
-    weight = float((held * middle).sum())
-    errors = []
-    for cell in range(top + 1):
-        cap = 2.0**cell
-        # In L2 a unit in m > C groups keeps sqrt(C m) of them, and the noise grows with sqrt(C) only.
-        shrunk = np.minimum(middle, cap if norm == 1 else np.sqrt(cap * middle))
-        kept = float((held * shrunk).sum())
-        noise = math.sqrt(2) * distance * (cap if norm == 1 else math.sqrt(cap)) / epsilon_sum
-        cut = (weight - kept) / spread
-        if use == "ratio":
-            noise, bias = noise * spread / kept, RATIO_BIAS * (1 - kept / weight)
-        elif use == "rescaled":
-            noise, bias = noise * weight / kept, KEPT_BIAS * cut
-            if weight > MOST_SCALED * kept:
-                noise = math.inf
-        else:
-            bias = cut
-        errors.append(noise**2 + bias**2)
-    best = int(np.argmin(errors))
-    return best, min(max(top, best), best + SPAN)
+    most_seen = 2 ** (top - 1) if situation.paired and top else 0
+    groups = situation.groups or max(UNKNOWN_GROUPS, most_seen)
+    best, least = generous, _error(generous, generous, held, weights, groups, situation)
+    for halves in range(1, 2 * SPAN + 1):
+        cap = generous * 2.0 ** (-halves / 2)
+        if situation.counts and cap < 1:
+            break
+        error = _error(cap, generous, held, weights, groups, situation)
+        if total and error < least * (_WORTH_IT if best == generous else 1.0):
+            best, least = cap, error
+    return best
+
+
+def _error(
+    cap: float,
+    generous: float,
+    held: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    groups: int,
+    situation: Situation,
+) -> float:
+    """The estimated mean squared error of one group's number under a cap."""
+    # In L2 a unit in m > C groups keeps sqrt(C m) of them, and the noise grows with sqrt(C) only.
+    flat = situation.norm == 1
+    shrunk = np.minimum(weights, cap if flat else np.sqrt(cap * weights))
+    total, kept = float(held @ weights), float(held @ shrunk)
+    noise = math.sqrt(2) * situation.distance * (cap if flat else math.sqrt(cap)) / situation.epsilon_sums
+    if cap == generous and situation.use != "ratio":
+        return noise**2
+    if not kept:
+        return math.inf
+    cut = total - kept
+    if situation.use == "ratio":
+        return (noise * groups / kept) ** 2 + (RATIO_BIAS * cut / total) ** 2
+    if situation.use == "sum":
+        return noise**2 + (cut / groups) ** 2
+    scale = total / kept
+    if scale > MOST_SCALED:
+        return math.inf
+    squares = float(held @ (weights - shrunk) ** 2)
+    totals = _totals_variance(cap, generous, scale, situation)
+    return (noise * scale) ** 2 + squares / groups + (UNEVEN * cut / groups) ** 2 + totals / groups**2
+
+
+def _totals_variance(cap: float, generous: float, scale: float, situation: Situation) -> float:
+    """The variance of what the noise of the two totals adds to the scaled total."""
+    small, large = totals_shares(cap, generous)
+    epsilon = situation.epsilon_totals / situation.distance
+    return 2 * (generous / (large * epsilon)) ** 2 + 2 * (scale * cap / (small * epsilon)) ** 2
+
+
+def totals_shares(cap: float, generous: float) -> tuple[float, float]:
+    """How the epsilon of the two totals is shared, under C and under G: as their variances ask for.
+
+    Neither gets less than LEAST_TOTAL of it, so that its noise can be drawn whatever the caps are.
+
+    >>> totals_shares(1.0, 8.0)
+    (0.2, 0.8)
+    """
+    share = max(LEAST_TOTAL, 1 / (1 + (generous / cap) ** (2 / 3)))
+    return share, 1 - share

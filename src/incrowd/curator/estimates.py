@@ -8,15 +8,19 @@ single sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.curator.contribution import UNEVEN
 from incrowd.query import Aggregate, Measure
 
 Floats = NDArray[np.float64]
+MOST_FACTOR = 4.0
+"""Sums are scaled up by at most this."""
 
 
 @dataclass(frozen=True)
@@ -68,21 +72,52 @@ class Span:
         return Span(*(np.clip(number, low, high) for number in (self.value, self.low, self.high)))
 
 
-def column(
-    aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping[str, Span], factor: Span | None
-) -> Span:
+@dataclass(frozen=True)
+class Factor:
+    """Scales sums under a cap C up to what they would be under the generous cap G.
+
+    small, large: the noisy totals under C and under G, in values, with the standard deviations of their
+    noise. cut_squares: an estimate of the sum over units of the squares of what C cuts off.
+    """
+
+    small: float
+    large: float
+    small_deviation: float
+    large_deviation: float
+    cut_squares: float
+
+    @property
+    def value(self) -> float:
+        """The ratio of the totals: at least 1, and at most what scaling may do."""
+        return min(max(self.large / self._least_small, 1.0), MOST_FACTOR)
+
+    @property
+    def _least_small(self) -> float:
+        return max(self.small, self.small_deviation, 1e-300)
+
+    def scaled(self, sums: Floats, halfwidth: float, confidence: float) -> Span:
+        """Sums of groups, scaled. The interval is about the sums under G.
+
+        A group with the share p of the total loses p of what is cut, give or take: by chance, with a
+        variance of p times the squares of all cuts (a unit's rows may all be in one group), and
+        systematically, by at most UNEVEN of its part.
+        """
+        size = np.abs(sums)
+        share = np.clip(size / self._least_small, 0.25 / max(len(sums), 1), 1.0)
+        deviation = math.hypot(self.large_deviation, self.value * self.small_deviation) / self._least_small
+        spread = np.sqrt(share * self.cut_squares + (size * deviation) ** 2)
+        # The tail of all that is taken as that of Laplace noise, a little widened: it is a mixture.
+        reach = -1.04 * math.log1p(-confidence) / math.sqrt(2) * spread
+        half = np.hypot(self.value * halfwidth, reach) + UNEVEN * (self.value - 1) * size
+        return Span(self.value * sums, self.value * sums - half, self.value * sums + half)
+
+
+def column(aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping[str, Span]) -> Span:
     """The estimate of one aggregate from the spans of its measures."""
     parts = [spans[name] for name in aggregate.measures]
     facts = [measures[name] for name in aggregate.measures]
     if aggregate.kind in ("count", "sum"):
-        total = parts[0] if factor is None else parts[0] * factor
-        if facts[0].low >= 0:
-            total = Span(total.value, np.maximum(total.low, 0.0), np.maximum(total.high, 0.0))
-        if aggregate.whole:
-            value = np.round(total.value)
-            low = np.minimum(np.ceil(total.low - 1e-9), value)
-            return Span(value, low, np.maximum(np.floor(total.high + 1e-9), value))
-        return total
+        return _total(parts[0], aggregate, facts[0])
     if aggregate.kind == "avg":
         total, count = parts
         return (total.per(count) + facts[0].centre).within(facts[0].low, facts[0].high)
@@ -107,6 +142,21 @@ def column(
     return Span(covariance.value / safe.value, np.minimum.reduce(corners), np.maximum.reduce(corners)).within(
         -1.0, 1.0
     )
+
+
+def _total(total: Span, aggregate: Aggregate, fact: Measure) -> Span:
+    """A sum or count. What cannot be negative has no interval below zero, except down to its estimate.
+
+    The estimate itself stays as noise made it, so that sums of estimates are not biased.
+    """
+    low, high = total.low, total.high
+    if fact.low >= 0:
+        low = np.maximum(low, np.minimum(total.value, 0.0))
+        high = np.maximum(high, 0.0)
+    if not aggregate.whole:
+        return Span(total.value, low, high)
+    value = np.round(total.value)
+    return Span(value, np.minimum(np.ceil(low - 1e-9), value), np.maximum(np.floor(high + 1e-9), value))
 
 
 def _variance(total: Span, squares: Span, count: Span, fact: Measure) -> Span:

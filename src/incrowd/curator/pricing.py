@@ -18,9 +18,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from incrowd.curator.contribution import LEAST_TOTAL
 from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import POINTS
+from incrowd.curator.quantities import caps_of
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
 from incrowd.privacy import (
@@ -47,7 +49,9 @@ FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
 Noise = Literal["laplace", "gaussian", "exponential", "selection"]
 LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
-_SHARE: Mapping[str, float] = {"census": 0.25, "keys": 1.0, "totals": 0.15}
+_SHARE: Mapping[str, float] = {"keys": 1.0, "totals": 0.1}
+_CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "ratio": 0.25}
+"""What a census gets for each 1 of a sum. One sum over all rows depends most on a good cap."""
 _PARTS: Mapping[str, tuple[float, ...]] = {
     "count": (1.0,),
     "sum": (1.0,),
@@ -110,6 +114,8 @@ class Price:
     """By column of the answer (keys left out): its half-width, or None if it is not known beforehand."""
     confidence: float
     notes: tuple[str, ...] = ()
+    caps: Mapping[str, float | None] = field(default_factory=dict)
+    """By aggregate, the most that one unit counts for; None if nothing is cut. Left out if it is yet to be chosen."""
     before: tuple[Balance, ...] = field(default=(), compare=False)
     """What is left of each cap that holds the analyst, before paying."""
 
@@ -210,7 +216,7 @@ def price(
     widths = _halfwidths(plan, lines, confidence)
     # What is public altogether, such as the values of a declared domain, costs nothing.
     cost = float(epsilon) if lines else 0.0
-    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan))
+    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan), caps_of(plan))
 
 
 def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confidence: float) -> Price:
@@ -242,12 +248,18 @@ def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confide
         _halfwidths(plan, lines, confidence),
         confidence,
         _notes(plan),
+        caps_of(plan),
     )
 
 
 def _refuse_too_little(lines: list[Line], epsilon: float) -> None:
     """Noise too wide to be drawn must be noticed here: later, whether it is drawn may depend on the data."""
-    shares = [line.mu if line.noise == "gaussian" else float(line.epsilon) for line in lines]
+    shares = [
+        line.mu
+        if line.noise == "gaussian"
+        else float(line.epsilon) * (LEAST_TOTAL if line.kind == "totals" else 1.0)
+        for line in lines
+    ]
     least = min(shares, default=LEAST_SHARE)
     if least < LEAST_SHARE:
         raise InvalidInput(
@@ -266,7 +278,9 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         labels.setdefault(key, label)
 
     for weigh, measure in leaf.uncapped.items():
-        add("census", weigh, _SHARE["census"], f"how much each unit contributes to {measure.label}")
+        add(
+            "census", weigh, _census_weight(leaf, weigh), f"how much each unit contributes to {measure.label}"
+        )
     if not leaf.public:
         if delta == 0:
             private = ", ".join(key.label for key in leaf.keys if not key.public)
@@ -299,6 +313,14 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
                 key_selection(part, own_delta, leaf.distance)  # refuses what it cannot hold before paying
             lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta))
     return lines
+
+
+def _census_weight(leaf: Leaf, weigh_key: str) -> float:
+    names = {measure.name for measure in leaf.measures.values() if measure.weigh_key == weigh_key}
+    kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
+    if not kinds & {"count", "sum"}:
+        return _CENSUS["ratio"]
+    return _CENSUS["groups" if leaf.keys else "total"]
 
 
 def key_selection(epsilon: Fraction, delta: Fraction, distance: int) -> PartitionSelection:

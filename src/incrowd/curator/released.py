@@ -9,6 +9,7 @@ computed from.
 from __future__ import annotations
 
 import json
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.curator import quantiles as quantile_cells
-from incrowd.curator.estimates import Span, column
+from incrowd.curator.estimates import Factor, Span, column
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.query import Aggregate, Leaf
 
@@ -38,6 +39,12 @@ class Noisy:
         """The half-width in values."""
         return float(_KINDS[self.kind](scale=self.scale).halfwidth(confidence)) * self.step
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation in values."""
+        spread = math.sqrt(2) if self.kind == "laplace" else 1.0
+        return float(self.scale) * spread * self.step
+
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
         return {"kind": self.kind, "scale": str(self.scale), "step": self.step}
@@ -49,18 +56,33 @@ class Noisy:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """What a number is about: the sum in which each unit counts for at most `cap`.
+
+    beyond: at the question's confidence, at most so many units would count for more. cut_squares: where sums
+    are scaled back up, an estimate of the sum of the squares of what units lose before.
+    """
+
+    cap: float
+    beyond: int
+    cut_squares: float = 0.0
+
+
+@dataclass(frozen=True)
 class Released:
     """One leaf's release.
 
     table: keys k0, k1, ..., measures m0, m1, ... in steps; for a quantile, columns a0, a0_low and a0_high
     hold cell numbers. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy
-    totals (under the cap and under a generous one) with their noise.
+    totals (under the cap and under a generous one) with their noise. stated: by measure, what its number is
+    about, where the cap was chosen privately.
     """
 
     table: pa.Table
     noise: Mapping[str, Noisy]
     caps: Mapping[str, float] = field(default_factory=dict)
     factors: Mapping[str, tuple[int, int, Noisy, Noisy]] = field(default_factory=dict)
+    stated: Mapping[str, Stated] = field(default_factory=dict)
     confidence: float = 0.95
 
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
@@ -71,31 +93,30 @@ class Released:
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         if aggregate.kind == "quantile":
             return self._quantile(leaf, aggregate, confidence)
-        factors = (
-            [name for name in aggregate.measures if name in self.factors]
-            if aggregate.kind in ("count", "sum")
-            else []
-        )
-        numbers = len(aggregate.measures) + 2 * len(factors)
-        shared_confidence = 1 - (1 - confidence) / numbers
+        shared_confidence = 1 - (1 - confidence) / len(aggregate.measures)
         spans = {}
         for name in aggregate.measures:
             noise = self.noise[name]
             value = self.table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) * noise.step
-            spans[name] = Span.around(value, noise.halfwidth(shared_confidence))
-        factor = self.factor(factors[0], shared_confidence) if factors else None
-        return column(aggregate, leaf.measures, spans, factor)
+            halfwidth = noise.halfwidth(shared_confidence)
+            if aggregate.kind in ("count", "sum") and name in self.factors:
+                spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
+            else:
+                spans[name] = Span.around(value, halfwidth)
+        return column(aggregate, leaf.measures, spans)
 
-    def factor(self, measure: str, confidence: float) -> Span:
-        """The factor that scales shrunken sums back up: at least 1."""
+    def factor(self, measure: str) -> Factor:
+        """What scales a measure's shrunken sums back up."""
         small, large, small_noise, large_noise = self.factors[measure]
-        ends = []
-        for total, noise in ((small, small_noise), (large, large_noise)):
-            width = noise.halfwidth(confidence)
-            ends.append((max(total, 1.0), max(total - width, 1.0), max(total + width, 1.0)))
-        (s, s_low, s_high), (g, g_low, g_high) = ends
-        numbers = [np.array(max(ratio, 1.0)) for ratio in (g / s, g_low / s_high, g_high / s_low)]
-        return Span(*numbers)
+        step = self.noise[measure].step
+        stated = self.stated.get(measure)
+        return Factor(
+            small * step,
+            large * step,
+            small_noise.deviation * step,
+            large_noise.deviation * step,
+            stated.cut_squares if stated else 0.0,
+        )
 
     def _quantile(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         measure = leaf.measures[aggregate.measures[0]]
@@ -120,6 +141,7 @@ class Released:
             "factors": {
                 name: [a, b, c.to_json(), d.to_json()] for name, (a, b, c, d) in self.factors.items()
             },
+            "stated": {name: [s.cap, s.beyond, s.cut_squares] for name, s in self.stated.items()},
             "confidence": self.confidence,
         }
         sink = pa.BufferOutputStream()
@@ -141,6 +163,7 @@ class Released:
                 name: (a, b, Noisy.from_json(c), Noisy.from_json(d))
                 for name, (a, b, c, d) in about["factors"].items()
             },
+            {name: Stated(*parts) for name, parts in about.get("stated", {}).items()},
             about["confidence"],
         )
 

@@ -15,6 +15,7 @@ from incrowd.backends import Backend, Progress, Statement, release_statement
 from incrowd.backends.statement import KEY_MASS, weight_cap
 from incrowd.curator import quantiles
 from incrowd.curator.census import ChosenCaps
+from incrowd.curator.contribution import totals_shares
 from incrowd.curator.pricing import WIDER, Price, key_selection
 from incrowd.curator.released import Noisy, Released
 from incrowd.curator.scratch import scratch
@@ -123,7 +124,8 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     if not columns:
         columns["nothing"] = pa.array([0] * len(shown), pa.int64())
     factors = {name: _totals(index, exact, price, name) for name in exact.totals}
-    released = Released(pa.table(columns), noisy, exact.chosen.caps, factors, price.confidence)
+    chosen = exact.chosen
+    released = Released(pa.table(columns), noisy, chosen.caps, factors, chosen.stated, price.confidence)
     return released.sorted_by_keys(len(leaf.keys))
 
 
@@ -177,17 +179,20 @@ def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) 
 def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int, Noisy, Noisy]:
     """Two noisy grand totals of a measure's weights: under its cap, and under the generous one.
 
-    Each gets the noise of half the line's epsilon. A total is floored to a coarser grid where its cap would
+    The line's epsilon is shared by what the caps are, which the census has made public. A total is floored to a coarser grid where its cap would
     need noise too wide to draw; one unit moves a floored number by at most its floored cap plus one.
     """
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "totals", name)
     assert line is not None
-    caps = (weight_cap(measure), weight_cap(measure, exact.chosen.generous[name]))
+    generous = exact.chosen.generous[name]
+    assert measure.cap is not None
+    caps = (weight_cap(measure), weight_cap(measure, generous))
+    small = Fraction(totals_shares(measure.cap, generous)[0])
     totals, noises = [], []
-    for total, cap in zip(exact.totals[name], caps, strict=True):
+    for total, cap, share in zip(exact.totals[name], caps, (small, 1 - small), strict=True):
         shift = max(0, cap.bit_length() - STEPS)
-        mechanism = Laplace(line.epsilon / 2, sensitivity=((cap >> shift) + bool(shift)) * leaf.distance)
+        mechanism = Laplace(line.epsilon * share, sensitivity=((cap >> shift) + bool(shift)) * leaf.distance)
         totals.append(int(mechanism.release(total >> shift)) << shift)
         noises.append(Noisy("laplace", Fraction(mechanism.scale_in_steps), float(1 << shift)))
     return totals[0], totals[1], noises[0], noises[1]

@@ -1,0 +1,129 @@
+"""What a noisy census shows: up to which cell units are held, read from the top down by evidence.
+
+A census has one cell for each doubling of what a unit weighs. Most cells are empty, and noise makes about
+half of the empty ones positive, so a cell is believed by how unlikely noise alone is to have made it: a sum
+of w neighbouring cells is worth the nats of its tail, -ln P(S >= s), where S is the sum of w draws of noise.
+
+A false cell costs as much as it is high: all noise grows with it. So
+- a cell is sure if some window that begins there is worth SURE nats, and more the further it lies above what
+  one row may weigh;
+- a cell i doublings above the highest sure one is believed for WEAK + i RISE ln 2 nats: its chance of being
+  false falls faster than what it would cost grows;
+- if no cell is sure, the weight of one row (of four, where rows are counted) is the fallback, and only
+  cells up to about there are believed.
+
+Whatever is computed here is computed from released numbers: no choice in this module affects privacy.
+Fewer than about SURE / epsilon units in neighbouring cells cannot be told from noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+WINDOWS = (1, 2, 3, 4, 6)
+SURE = 11.0
+WEAK = 2.25
+RISE = 2.5
+FAR = 0.7
+"""Where nothing is sure, what a cell more than four below the fallback needs for each doubling, in ln 2."""
+_PRIOR = {False: 2.0, True: 0.5}
+"""What a sure cell needs for each doubling above one row's weight, in ln 2: for sums, and for counts."""
+FALLBACK = {False: 0, True: 2}
+"""The fallback, in doublings above one row's weight: for sums, and for counts."""
+_LAST_UNSURE = {False: -1, True: 3}
+"""The highest cell, relative to the fallback, that is believed where nothing is sure."""
+MOST_UNSURE = {False: 0, True: 4}
+"""The largest cap where nothing is sure, in doublings above one row's weight."""
+
+
+@dataclass(frozen=True)
+class Top:
+    """The highest cell that is believed to hold units.
+
+    cell: its number. held: False if nothing was believed, and it is the fallback. sure: whether any cell is.
+    """
+
+    cell: int
+    held: bool
+    sure: bool
+
+
+def nats(sums: Floats, window: int) -> Floats:
+    """-ln P(S >= s) for the sum S of `window` Laplace draws of scale 1.
+
+    The density of S is a polynomial times exp(-|s|), and so is its tail.
+
+    >>> float(nats(np.array([3.0]), 1)[0]) == 3.0 + math.log(2)
+    True
+    """
+    size = np.abs(sums)
+    tail = -size + np.log(np.polynomial.polynomial.polyval(size, _tail_polynomial(window)))
+    return np.where(sums >= 0, -tail, -np.log1p(-np.exp(np.minimum(tail, -1e-300))))
+
+
+def tail_point(window: int, confidence: float) -> float:
+    """Where the sum of `window` Laplace draws of scale 1 stays below with a confidence of at least a half.
+
+    >>> tail_point(1, 0.975) == math.log(20)
+    True
+    """
+    asked = -math.log1p(-confidence)
+    low, high = 0.0, 2.0 * asked + 8.0 * window
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if nats(np.array(middle), window) < asked else (low, middle)
+    return high
+
+
+def _tail_polynomial(window: int) -> list[float]:
+    """The coefficients c_i of P(S >= s) = exp(-s) (c_0 + c_1 s + ...) for s >= 0."""
+    coefficients = [0.0] * window
+    last = window - 1
+    for k in range(window):
+        power = last - k
+        density = math.factorial(last + k) / (
+            math.factorial(last) * math.factorial(k) * math.factorial(power) * 2.0 ** (window + k)
+        )
+        for i in range(power + 1):
+            coefficients[i] += density * math.factorial(power) / math.factorial(i)
+    return coefficients
+
+
+def top_of(cells: NDArray[np.int64], epsilon: float, row: int, counts: bool) -> Top:
+    """The highest believed cell of a census with noise of scale 1/epsilon.
+
+    Cell 0 holds weights up to 1, cell j those above 2^(j - 1) up to 2^j; 2^row is what one row weighs at
+    most. `counts`: rows or groups are counted, each of which weighs 1.
+    """
+    size = len(cells)
+    above_row = np.arange(size) - 1 - row
+    worth = _worth(cells.astype(np.float64) * epsilon)
+    sure = worth >= SURE + _PRIOR[counts] * math.log(2) * np.maximum(above_row, 0)
+    any_sure = bool(sure.any())
+    base = int(np.flatnonzero(sure)[-1]) if any_sure else row + 1 + FALLBACK[counts]
+    above = np.arange(size) - base
+    needed = WEAK + RISE * math.log(2) * np.maximum(above, 0)
+    if any_sure:
+        believed = (worth >= needed) | (above == 0)
+        return Top(int(np.flatnonzero(believed)[-1]), True, True)
+    needed = needed + FAR * math.log(2) * np.maximum(-above - 4, 0)
+    believed = (worth >= needed) & (above <= _LAST_UNSURE[counts])
+    if not believed.any():
+        return Top(base, False, False)
+    return Top(int(np.flatnonzero(believed)[-1]), True, False)
+
+
+def _worth(scaled: Floats) -> Floats:
+    """The most nats of a window that begins at each cell, less what trying several windows is worth."""
+    cumulative = np.concatenate(([0.0], np.cumsum(scaled)))
+    worth = np.full(len(scaled), -np.inf)
+    for window in WINDOWS:
+        sums = cumulative[window:] - cumulative[:-window]
+        worth[: len(sums)] = np.maximum(worth[: len(sums)], nats(sums, window))
+    return worth - math.log(len(WINDOWS)) / 2
