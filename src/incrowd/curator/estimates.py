@@ -118,9 +118,6 @@ def column(aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping
     facts = [measures[name] for name in aggregate.measures]
     if aggregate.kind in ("count", "sum"):
         return _total(parts[0], aggregate, facts[0])
-    if aggregate.kind == "avg":
-        total, count = parts
-        return (total.per(count) + facts[0].centre).within(facts[0].low, facts[0].high)
     if aggregate.kind == "var":
         total, squares, count = parts
         most = facts[1].high

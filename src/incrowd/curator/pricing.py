@@ -115,7 +115,7 @@ class Price:
     confidence: float
     notes: tuple[str, ...] = ()
     caps: Mapping[str, float | None] = field(default_factory=dict)
-    """By aggregate, the most that one unit counts for; None if nothing is cut. Left out if it is yet to be chosen."""
+    """By aggregate, the most that one unit counts for; None if nothing is cut, left out if not yet chosen."""
     before: tuple[Balance, ...] = field(default=(), compare=False)
     """What is left of each cap that holds the analyst, before paying."""
 

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from incrowd.curator import quantiles as quantile_cells
-from incrowd.curator.estimates import Factor, Span, column
+from incrowd.curator.estimates import Factor, Floats, Span, column
+from incrowd.curator.ratios import Noise, interval
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.query import Aggregate, Leaf
 
@@ -34,6 +35,11 @@ class Noisy:
     kind: str
     scale: Fraction
     step: float = 1.0
+
+    @property
+    def in_values(self) -> Noise:
+        """The kind of noise with its scale in values."""
+        return Noise(self.kind, float(self.scale) * self.step)
 
     def halfwidth(self, confidence: float) -> float:
         """The half-width in values."""
@@ -93,17 +99,33 @@ class Released:
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         if aggregate.kind == "quantile":
             return self._quantile(leaf, aggregate, confidence)
+        if aggregate.kind == "avg":
+            return self._average(leaf, aggregate, confidence)
         shared_confidence = 1 - (1 - confidence) / len(aggregate.measures)
         spans = {}
         for name in aggregate.measures:
-            noise = self.noise[name]
-            value = self.table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) * noise.step
-            halfwidth = noise.halfwidth(shared_confidence)
+            value, halfwidth = self._values(name), self.noise[name].halfwidth(shared_confidence)
             if aggregate.kind in ("count", "sum") and name in self.factors:
                 spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
             else:
                 spans[name] = Span.around(value, halfwidth)
         return column(aggregate, leaf.measures, spans)
+
+    def _values(self, measure: str) -> Floats:
+        steps = self.table.column(measure).to_numpy(zero_copy_only=False).astype(np.float64)
+        values: Floats = steps * self.noise[measure].step
+        return values
+
+    def _average(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
+        """The ratio of a centred sum and a count, both noisy."""
+        total, count = aggregate.measures
+        measure = leaf.measures[total]
+        bounds = (measure.low - measure.centre, measure.high - measure.centre)
+        sums, rows = self._values(total), self._values(count)
+        noises = self.noise[total].in_values, self.noise[count].in_values
+        low, high = interval(sums, rows, noises, bounds, confidence)
+        value = np.clip(sums / np.maximum(rows, 1.0), low, high)
+        return Span(value, low, high) + measure.centre
 
     def factor(self, measure: str) -> Factor:
         """What scales a measure's shrunken sums back up."""

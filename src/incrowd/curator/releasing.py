@@ -179,8 +179,9 @@ def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) 
 def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int, Noisy, Noisy]:
     """Two noisy grand totals of a measure's weights: under its cap, and under the generous one.
 
-    The line's epsilon is shared by what the caps are, which the census has made public. A total is floored to a coarser grid where its cap would
-    need noise too wide to draw; one unit moves a floored number by at most its floored cap plus one.
+    The line's epsilon is shared by what the caps are, which the census has made public. A total is floored to
+    a coarser grid where its cap would need noise too wide to draw; one unit moves a floored number by at most
+    its floored cap plus one.
     """
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "totals", name)
