@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator import quantities
+from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
 from incrowd.curator.pricing import Price

@@ -18,6 +18,7 @@ Fewer than about SURE / epsilon units in neighbouring cells cannot be told from 
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -81,7 +82,8 @@ def tail_point(window: int, confidence: float) -> float:
     return high
 
 
-def _tail_polynomial(window: int) -> list[float]:
+@functools.lru_cache
+def _tail_polynomial(window: int) -> tuple[float, ...]:
     """The coefficients c_i of P(S >= s) = exp(-s) (c_0 + c_1 s + ...) for s >= 0."""
     coefficients = [0.0] * window
     last = window - 1
@@ -92,7 +94,7 @@ def _tail_polynomial(window: int) -> list[float]:
         )
         for i in range(power + 1):
             coefficients[i] += density * math.factorial(power) / math.factorial(i)
-    return coefficients
+    return tuple(coefficients)
 
 
 def top_of(cells: NDArray[np.int64], epsilon: float, row: int, counts: bool) -> Top:

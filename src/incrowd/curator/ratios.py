@@ -60,14 +60,15 @@ def interval(
 
     The distance |s - m n| less its reach is searched outward from the estimate for where it turns positive.
     Beyond that it stays positive if n exceeds what its own noise reaches; where it does not, the ratio may be
-    anything, and the bounds are the interval. Where no ratio within the bounds is accepted, the interval is
-    the estimate, clamped.
+    anything, and the bounds are the interval. Where the estimate has to be clamped, the interval goes as far
+    from it as noise alone would: what is accepted may be next to nothing there.
     """
     low, high = (np.full_like(numerator, end) for end in bounds)
     alone = _single(noises[1], confidence) * noises[1].scale
     known = denominator > alone
     safe = np.where(known, denominator, 1.0)
-    estimate = np.clip(numerator / safe, low, high)
+    ratio = numerator / safe
+    estimate = np.clip(ratio, low, high)
 
     def accepted(ratio: Floats) -> NDArray[np.bool_]:
         away = np.abs(numerator - ratio * denominator)
@@ -82,7 +83,10 @@ def interval(
             held = accepted(middle)
             inside, outside = np.where(held, middle, inside), np.where(held, outside, middle)
         ends.append(np.where(whole, outer, outside))
-    return np.where(known, ends[0], low), np.where(known, ends[1], high)
+    stray = np.where(ratio == estimate, 0.0, reach(*noises, estimate, confidence) / safe)
+    lowest = np.maximum(np.minimum(ends[0], estimate - stray), low)
+    highest = np.minimum(np.maximum(ends[1], estimate + stray), high)
+    return np.where(known, lowest, low), np.where(known, highest, high)
 
 
 def _single(noise: Noise, confidence: float) -> float:
