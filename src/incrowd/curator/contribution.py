@@ -68,7 +68,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Caps:
-    """The chosen caps, in weights of the census.
+    """The chosen caps, in weights of the census; whole where rows or groups are counted.
 
     cap: C. generous: G. cut_squares: an estimate of the sum, over units, of the squares of what C cuts off
     their weight under G.
@@ -121,6 +121,8 @@ def _generous(cells: NDArray[np.int64], top: Top, rate: float, situation: Situat
     shown = float(cells[top.cell]) * rate
     headroom = next(headroom for least, headroom in _HEADROOM if shown > least)
     generous = 2.0**top.cell * headroom
+    if situation.counts:
+        generous = float(math.floor(generous))
     return generous if top.sure else min(generous, situation.row * 2.0 ** MOST_UNSURE[situation.counts])
 
 
@@ -146,8 +148,10 @@ def _best_cap(
     best, least = generous, _error(generous, generous, held, weights, groups, situation)
     for halves in range(1, 2 * SPAN + 1):
         cap = generous * 2.0 ** (-halves / 2)
-        if situation.counts and cap < 1:
-            break
+        if situation.counts:
+            if cap < 1:
+                break
+            cap = float(math.ceil(cap))
         error = _error(cap, generous, held, weights, groups, situation)
         if total and error < least * (_WORTH_IT if best == generous else 1.0):
             best, least = cap, error
