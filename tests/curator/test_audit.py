@@ -399,14 +399,15 @@ def test_keys_and_counts_with_a_quarter_of_the_noise_are_caught(monkeypatch: pyt
 
 
 def chosen_caps(heavy: int) -> Floats:
-    """The caps that a census of thirty light units and some heavy ones leads to; seven are just noticed."""
+    """The caps that a census of thirty light units and some heavy ones leads to; ten are just noticed."""
     counts = np.array([30 + heavy, *[heavy] * 4, *[0] * 42])
     cells = [caps.noisy_census(counts, Fraction(1), 1) for _ in range(3_000)]
-    return np.array([caps.choose(each, 1.0, 1.0, 1, 1, "sum")[0] for each in cells], dtype=float)
+    situation = caps.Situation("sum", epsilon=1.0, epsilon_sums=1.0)
+    return np.array([caps.choose(each, situation).cap for each in cells])
 
 
 def test_caps_chosen_privately_tell_neighbours_apart_no_better_than_their_share() -> None:
-    assert lower_bound((chosen_caps(7), chosen_caps(6))) <= 1
+    assert lower_bound((chosen_caps(10), chosen_caps(9))) <= 1
 
 
 def test_a_census_with_little_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +415,7 @@ def test_a_census_with_little_noise_is_caught(monkeypatch: pytest.MonkeyPatch) -
         return Laplace(epsilon * 16, sensitivity=sensitivity)
 
     monkeypatch.setattr(caps, "Laplace", narrow)
-    assert lower_bound((chosen_caps(7), chosen_caps(6))) > 1
+    assert lower_bound((chosen_caps(10), chosen_caps(9))) > 1
 
 
 def asks(times: int) -> Iterator[Floats]:

@@ -18,7 +18,9 @@ from incrowd.backends.measures import CENSUS_CELLS
 from incrowd.curator import census, contribution
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps
+from incrowd.curator.contribution import Caps, Situation
 from incrowd.curator.pricing import Line
+from incrowd.curator.released import Stated
 from incrowd.curator.request import Request
 
 ROWS = [1, 2, 2, 3, 4, 5, 8, 9]
@@ -95,7 +97,7 @@ def test_the_cap_of_a_sum_is_in_values(curator: Curator) -> None:
 
 def test_measures_of_an_average_share_one_cap_of_rows(curator: Curator) -> None:
     caps = chosen(curator, "SELECT AVG(pay) AS a FROM people").caps
-    assert len(caps) == 1 and set(caps.values()) <= {2.0**cell for cell in range(5)}
+    assert len(caps) == 1 and set(caps.values()) <= {float(rows) for rows in range(1, 17)}
 
 
 def test_a_cap_that_somebody_named_is_not_chosen(curator: Curator) -> None:
@@ -110,60 +112,97 @@ def test_a_cap_that_somebody_named_is_not_chosen(curator: Curator) -> None:
     assert choose_caps(0, leaf, price, untouched, None, None) == ChosenCaps()
 
 
-@pytest.mark.parametrize("best", [0, 5, WIDEST_CAP, WIDEST_CAP + 1, CENSUS_CELLS])
+@pytest.mark.parametrize("best", [1.0, 12.0, 2.0**WIDEST_CAP, 2.0**WIDEST_CAP + 1, 2.0**CENSUS_CELLS])
 def test_a_cap_of_rows_is_never_above_two_to_the_32(
-    curator: Curator, monkeypatch: pytest.MonkeyPatch, best: int
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, best: float
 ) -> None:
-    monkeypatch.setattr(contribution, "choose", lambda *_: (best, min(best + 3, CENSUS_CELLS)))
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(best, best * 8))
     for sql in (COUNT, BY_TOWN, "SELECT AVG(pay) AS a FROM people", "SELECT MEDIAN(pay) AS a FROM people"):
-        assert list(chosen(curator, sql).caps.values()) == [2.0 ** min(best, 32)]
+        caps = chosen(curator, sql)
+        assert list(caps.caps.values()) == [min(best, 2.0**32)]
+        assert all(large <= 2.0**32 for large in caps.generous.values())
+        assert all(stated.cap <= 2.0**32 for stated in caps.stated.values())
 
 
-@pytest.mark.parametrize(("large", "expected"), [(2, {}), (3, {"m0": 8.0})])
+@pytest.mark.parametrize(("large", "expected"), [(4.0, {}), (8.0, {"m0": 8.0})])
 def test_a_generous_cap_is_used_where_it_is_above_the_cap(
-    curator: Curator, monkeypatch: pytest.MonkeyPatch, large: int, expected: dict[str, float]
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, large: float, expected: dict[str, float]
 ) -> None:
-    monkeypatch.setattr(contribution, "choose", lambda *_: (2, large))
-    assert chosen(curator, BY_TOWN) == ChosenCaps(chosen(curator, BY_TOWN).caps, expected)
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(4.0, large))
+    caps = chosen(curator, BY_TOWN)
+    assert list(caps.caps.values()) == [4.0] and caps.generous == expected
     assert chosen(curator, BY_TOWN, rescale=False).generous == {}
 
 
-def told(curator: Curator, monkeypatch: pytest.MonkeyPatch, sql: str, **options: Any) -> tuple[Any, ...]:
-    """What `contribution.choose` is told about a question, besides the noisy cells."""
-    seen: list[tuple[Any, ...]] = []
+def stated(curator: Curator, sql: str, **options: Any) -> Stated:
+    (only,) = chosen(curator, sql, **options).stated.values()
+    return only
 
-    def choose(*arguments: Any) -> tuple[int, int]:
-        seen.append(arguments)
-        return 0, 0
+
+def test_a_number_is_about_the_cap_that_its_sums_are_scaled_to(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight units have 1, 2, 2, 3, 4, 5, 8 and 9 rows; there is hardly any noise."""
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0, 8.0, 30.0))
+    assert stated(curator, BY_TOWN) == Stated(8.0, 1, 30.0)
+    assert stated(curator, BY_TOWN, rescale=False) == Stated(2.0, 5, 30.0)
+    averages = chosen(curator, "SELECT AVG(pay) AS a FROM people").stated
+    assert set(averages) == {"m0", "m1"} and set(averages.values()) == {Stated(2.0, 5, 30.0)}
+
+
+def test_what_is_stated_of_a_sum_is_in_values(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heaviest row may be 16, which is 2^20 in the census. Units have 10, 20, 20, ..., 80 and 90."""
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0**21, 2.0**22, 2.0**40))
+    assert stated(curator, "SELECT SUM(pay) AS s FROM people") == Stated(64.0, 2, 256.0)
+
+
+def told(curator: Curator, monkeypatch: pytest.MonkeyPatch, sql: str, **options: Any) -> Situation:
+    """What `contribution.choose` is told about a question, besides the noisy cells."""
+    seen: list[Situation] = []
+
+    def choose(_: object, situation: Situation) -> Caps:
+        seen.append(situation)
+        return Caps(1.0, 1.0)
 
     monkeypatch.setattr(contribution, "choose", choose)
     chosen(curator, sql, 8.0, **options)
-    return seen[0][1:]
+    return seen[0]
+
+
+AVERAGE = "SELECT AVG(pay) AS a FROM people"
 
 
 def test_the_choice_knows_the_budget_the_groups_and_the_use(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert told(curator, monkeypatch, COUNT, delta=0.0) == (
-        pytest.approx(1.6),
-        pytest.approx(6.4),
-        1,
-        1,
-        "sum",
-        False,
-        1,
+    assert told(curator, monkeypatch, COUNT, delta=0.0) == Situation(
+        "total", pytest.approx(8 * 0.54 / 1.54), pytest.approx(8 / 1.54)
     )
     grouped = told(curator, monkeypatch, BY_TOWN, delta=0.0)
-    assert grouped[2:5] == (3, 1, "rescaled")
-    assert told(curator, monkeypatch, BY_TOWN, delta=0.0, rescale=False)[4] == "sum"
-    assert told(curator, monkeypatch, "SELECT AVG(pay) AS a FROM people")[4] == "ratio"
+    shares = (grouped.epsilon, grouped.epsilon_sums, grouped.epsilon_totals)
+    assert shares == pytest.approx([8 * share / 1.25 for share in (0.15, 1.0, 0.1)])
+    assert (grouped.groups, grouped.distance, grouped.use) == (3, 1, "rescaled")
+    plain = told(curator, monkeypatch, BY_TOWN, delta=0.0, rescale=False)
+    assert (plain.use, plain.epsilon_totals) == ("sum", 0.0)
+    assert told(curator, monkeypatch, AVERAGE).use == "ratio"
     private = told(curator, monkeypatch, "SELECT pay, COUNT(*) AS n FROM people GROUP BY pay")
-    assert private[2] is None
+    assert private.groups is None
+
+
+def test_the_choice_knows_what_a_unit_weighs(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value of 16 is 2^20 steps of the census; rows, and groups, are counted."""
+    amounts = told(curator, monkeypatch, "SELECT SUM(pay) AS s FROM people")
+    assert (amounts.row, amounts.counts, amounts.paired) == (2.0**20, False, False)
+    for sql in (COUNT, AVERAGE):
+        rows = told(curator, monkeypatch, sql)
+        assert (rows.row, rows.counts, rows.paired) == (1.0, True, False)
+    people = told(curator, monkeypatch, "SELECT town, COUNT(DISTINCT id) AS n FROM people GROUP BY town")
+    assert (people.row, people.counts, people.paired) == (1.0, True, True)
 
 
 def test_replacing_a_unit_moves_two_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     with curator_of(PEOPLE, relation="replace") as made:
-        assert told(made, monkeypatch, COUNT)[3] == 2
+        assert told(made, monkeypatch, COUNT).distance == 2
 
 
 def test_gaussian_noise_counts_as_laplace_noise_of_its_width() -> None:

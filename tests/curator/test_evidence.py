@@ -79,7 +79,7 @@ def test_neighbouring_cells_count_together() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("counts", [True, False])
 def test_noise_alone_hardly_ever_makes_a_cell_sure(counts: bool) -> None:
-    """5,000 empty censuses. A sure cell has a chance of 5 windows times 47 cells times e^-11, at most 4e-3."""
+    """5,000 empty censuses. A sure cell has a chance of at most 5 windows times 47 cells times e^-11."""
     seed = np.random.default_rng(11)
     draws = np.round(seed.laplace(0, 100, (5_000, CELLS))).astype(np.int64)
     false = sum(top_of(cells, 0.01, 20 if not counts else 0, counts).sure for cells in draws)
