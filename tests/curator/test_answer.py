@@ -136,7 +136,8 @@ def test_what_was_cut_is_noted_with_its_factor(
 ) -> None:
     answer = scaled(curator, 100, large)
     assert dict(answer.factors) == {"COUNT(*)": pytest.approx(factor)}
-    said = [note for note in answer.notes if note.startswith("COUNT(*): ")]
+    about, *said = [note for note in answer.notes if note.startswith("COUNT(*): ")]
+    assert "each unit counts for at most" in about
     assert len(said) == notes
     assert all(
         part in " ".join(said) for part in [f"scaled back up by {factor:.2f}", "more of the total"][:notes]
@@ -145,6 +146,53 @@ def test_what_was_cut_is_noted_with_its_factor(
 
 def test_an_answer_that_was_not_rescaled_has_no_factor(answer: Answer) -> None:
     assert dict(answer.factors) == {} and answer.notes == ()
+
+
+def test_a_declared_contribution_is_the_cap_and_nothing_is_known_beyond_it(answer: Answer) -> None:
+    assert answer.caps == {"COUNT(*)": 1.0} == answer.price.caps
+    assert answer.beyond == {}
+    assert "counts for" not in str(answer)
+
+
+ALL = "SELECT COUNT(*) AS n, SUM(pay) AS s, AVG(pay) AS a FROM people"
+
+
+def test_a_sum_s_cap_is_in_values_and_an_average_s_in_rows(curator: Curator) -> None:
+    answer = curator.ask(ALL, epsilon=1.0, contribution=3)
+    assert answer.caps == {"COUNT(*)": 3.0, "SUM(pay)": 30.0, "AVG(pay)": 3.0}
+
+
+def test_where_each_row_is_a_unit_nothing_is_cut() -> None:
+    with Curator.from_tables(people=PEOPLE, unit="row", bounds={"pay": (0, 10)}, budget=(9, 1e-6)) as made:
+        answer = made.ask(ALL, epsilon=1.0)
+    assert answer.caps == {"COUNT(*)": None, "SUM(pay)": None, "AVG(pay)": None} == answer.price.caps
+    assert answer.beyond == {} and answer.notes == () and "counts for" not in str(answer)
+
+
+def test_caps_that_were_chosen_privately_are_said_with_who_exceeds_them() -> None:
+    """20 units have one row and 40 have two, of 4 each."""
+    people = pa.concat_tables([PEOPLE, PEOPLE.slice(0, 40)])
+    bounds = {"pay": (0, 10)}
+    with Curator.from_tables(people=people, unit="id", bounds=bounds, budget=(1e6, 1e-6)) as made:
+        answer = made.ask(ALL, epsilon=1e4)
+        assert answer.price.caps == {}
+        assert set(answer.caps) == {"COUNT(*)", "SUM(pay)", "AVG(pay)"}
+        assert answer.caps["COUNT(*)"] == 2.0
+        assert answer.caps["SUM(pay)"] == 8.0
+        assert answer.beyond["COUNT(*)"] == answer.beyond["SUM(pay)"] == 0
+        sentence = (
+            "COUNT(*): each unit counts for at most 2; at 95% confidence, no unit would count for more."
+        )
+        assert sentence in answer.notes and sentence in str(answer).splitlines()
+        assert sentence in answer._repr_html_()
+        again = made.ask(ALL, epsilon=1e4)
+        assert again.recalled and (again.caps, again.beyond) == (answer.caps, answer.beyond)
+
+
+def test_fewer_units_may_be_beyond_a_cap_than_are_told_at_a_higher_confidence(curator: Curator) -> None:
+    low, high = (curator.ask(SQL, epsilon=0.1, confidence=confidence) for confidence in (0.8, 0.999))
+    assert low.beyond["COUNT(*)"] < high.beyond["COUNT(*)"]
+    assert any("at 99.9% confidence, at most" in note for note in high.notes)
 
 
 def test_a_chart_is_drawn_at_a_confidence(answer: Answer) -> None:

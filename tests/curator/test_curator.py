@@ -214,11 +214,13 @@ def test_heavy_units_are_scaled_back_and_the_answer_says_so() -> None:
     people = np.concatenate((np.arange(20_000) % 400, rng.integers(400, 20_000, 20_000)))
     heavy = pa.table({"id": people, "kind": rng.integers(0, 40, 40_000)})
     with Curator.from_tables(t=heavy, unit="id", bounds={"kind": (0, 39)}, budget=(20.0, 1e-6)) as curator:
-        answer = curator.ask("SELECT kind, COUNT(*) AS n FROM t GROUP BY kind", epsilon=1.0)
+        sql = "SELECT kind, COUNT(*) AS n FROM t GROUP BY kind"
+        answer = curator.ask(sql, epsilon=0.2)
         assert 1.02 < answer.factors["COUNT(*)"] < 4
         assert any("scaled back up" in note for note in answer.notes)
-        plain = curator.ask("SELECT kind, COUNT(*) AS n FROM t GROUP BY kind", epsilon=1.0, rescale=False)
-        assert plain.factors == {}
+        assert curator.ask(sql, epsilon=0.2, rescale=False).factors == {}
+        # With little noise, scaling would add more error than it saves.
+        assert curator.ask(sql, epsilon=10.0).factors == {}
 
 
 def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(

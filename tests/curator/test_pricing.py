@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -289,12 +290,38 @@ def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str,
     }
 
 
-def test_a_census_has_a_quarter_of_what_a_sum_has() -> None:
-    census = curator().price("SELECT COUNT(*) FROM people", epsilon=1.25, delta=0.0)
-    assert {line.kind: line.epsilon for line in census.lines} == {
-        "census": Fraction(1, 4),
-        "sum": Fraction(1),
-    }
+@pytest.mark.parametrize(
+    ("question", "shares"),
+    [
+        ("SELECT COUNT(*) FROM people", {"census": 0.54, "sum": 1.0}),
+        ("SELECT SUM(pay) FROM people", {"census": 0.54, "sum": 1.0}),
+        ("SELECT MEDIAN(pay) FROM people", {"census": 0.25, "quantile": 1.0}),
+        ("SELECT age, COUNT(*) FROM people GROUP BY age", {"census": 0.15, "totals": 0.1, "sum": 1.0}),
+        ("SELECT AVG(pay), COUNT(pay) FROM people", {"census": 0.54 + 0.25, "sum": 1.0 + 0.6 + 0.4}),
+        # An average and a median have one cap.
+        ("SELECT AVG(pay), MEDIAN(pay) FROM people", {"census": 0.25, "sum": 1.0, "quantile": 1.0}),
+        ("SELECT AVG(pay) FROM people", {"census": 0.25, "sum": 0.6 + 0.4}),
+    ],
+)
+def test_a_census_has_a_share_by_what_its_cap_is_for(question: str, shares: dict[str, float]) -> None:
+    made = curator(domains={"age": list(range(121))}).price(question, epsilon=1.25, delta=0.0)
+    found: dict[str, Fraction] = {}
+    for line in made.lines:
+        found[line.kind] = found.get(line.kind, Fraction(0)) + line.epsilon
+    assert sum(found.values()) == Fraction(5, 4)
+    whole = sum(shares.values())
+    assert {kind: float(epsilon) for kind, epsilon in found.items()} == pytest.approx(
+        {kind: 1.25 * share / whole for kind, share in shares.items()}, rel=1e-12
+    )
+
+
+def test_a_price_says_the_caps_that_are_known_beforehand() -> None:
+    question = "SELECT COUNT(*), SUM(pay), AVG(age) FROM people"
+    assert dict(curator().price(question, epsilon=1.0).caps) == {}
+    named = curator().price(question, epsilon=1.0, contribution=3)
+    assert named.caps == {"COUNT(*)": 3.0, "SUM(pay)": 30.0, "AVG(age)": 3.0}
+    rows = curator(unit="row").price(question, epsilon=1.0)
+    assert rows.caps == {"COUNT(*)": None, "SUM(pay)": None, "AVG(age)": None}
 
 
 def test_too_little_is_refused_just_below_the_least_share() -> None:
@@ -304,6 +331,11 @@ def test_too_little_is_refused_just_below_the_least_share() -> None:
 
     pricing._refuse_too_little([], 1.0)
     pricing._refuse_too_little(lines(Fraction(1, 10**5), 1e-5), 1.0)
+    # The totals share their line: one of the two may get a tenth of it.
+    totals = [Line(0, "totals", "a", "a", "laplace", Fraction(1, 10**4))]
+    pricing._refuse_too_little(totals, 1.0)
+    with pytest.raises(InvalidInput, match="too little"):
+        pricing._refuse_too_little([replace(totals[0], epsilon=Fraction(99, 10**6))], 1.0)
     for few in (lines(Fraction(1, 10**6), 1.0), lines(Fraction(1), 1e-6)):
         with pytest.raises(
             InvalidInput, match=r"epsilon 2 is too little for 2 releases: ask for at least 20\."

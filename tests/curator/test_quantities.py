@@ -1,0 +1,97 @@
+"""What numbers are about: the cap of each, in its own measure, and who would count for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from incrowd import Curator
+from incrowd.curator.quantities import beyond_of, caps_of, sentences
+from incrowd.curator.released import Released, Stated
+from incrowd.curator.request import Request
+from incrowd.query import Plan
+
+PEOPLE = pa.table({"id": [1, 1, 2], "pay": [4.0, 5.0, 6.0], "town": ["york", "hull", "york"]})
+ALL = "SELECT COUNT(*), SUM(pay), AVG(pay), STDDEV(pay), MEDIAN(pay), COUNT(DISTINCT id) FROM people"
+
+
+def plan_of(sql: str, unit: str = "id", **options: Any) -> Plan:
+    with Curator.from_tables(
+        people=PEOPLE,
+        unit=unit,
+        bounds={"pay": (-20, 10)},
+        domains={"town": ["york", "hull"]},
+        budget=(1, 1e-6),
+    ) as made:
+        return made.prepare(Request(sql, **options)).plan
+
+
+def test_sums_have_caps_in_values_and_all_else_in_rows() -> None:
+    assert caps_of(plan_of(ALL, contribution=3)) == {
+        "COUNT(*)": 3.0,
+        "SUM(pay)": 60.0,
+        "AVG(pay)": 3.0,
+        "STDDEV(pay)": 3.0,
+        "MEDIAN(pay)": 3.0,
+        "COUNT(DISTINCT id)": None,
+    }
+
+
+def test_units_that_are_counted_by_group_have_caps_in_groups() -> None:
+    sql = "SELECT town, COUNT(DISTINCT id) FROM people GROUP BY town"
+    assert caps_of(plan_of(sql, groups=2)) == {"COUNT(DISTINCT id)": 2.0}
+
+
+def test_where_each_row_is_a_unit_nothing_is_cut() -> None:
+    caps = caps_of(plan_of(ALL.replace("DISTINCT id", "id"), unit="row"))
+    assert len(caps) == 6 and set(caps.values()) == {None}
+
+
+def test_caps_that_are_still_to_be_chosen_are_left_out() -> None:
+    assert caps_of(plan_of(ALL)) == {"COUNT(DISTINCT id)": None}
+
+
+def released(**stated: Stated) -> Released:
+    return Released(pa.table({"m0": [1]}), {}, stated=stated)
+
+
+def test_what_was_released_says_the_caps_that_were_chosen() -> None:
+    plan = plan_of("SELECT COUNT(*), SUM(pay) FROM people")
+    count, total = (aggregate.measures[0] for aggregate in plan.leaves[0].aggregates)
+    release = released(**{count: Stated(12.0, 2, 50.0), total: Stated(150.5, 0)})
+    assert caps_of(plan, [release]) == {"COUNT(*)": 12.0, "SUM(pay)": 150.5}
+    assert beyond_of(plan, [release]) == {"COUNT(*)": 2, "SUM(pay)": 0}
+
+
+def test_who_exceeds_a_declared_cap_is_not_known() -> None:
+    plan = plan_of("SELECT COUNT(*) FROM people", contribution=3)
+    assert caps_of(plan, [released()]) == {"COUNT(*)": 3.0}
+    assert beyond_of(plan, [released()]) == {}
+
+
+def test_each_leaf_has_its_own_release() -> None:
+    plan = plan_of(
+        "SELECT a.n, b.s FROM (SELECT COUNT(*) AS n FROM people) a, (SELECT SUM(pay) AS s FROM people) b"
+    )
+    first, second = (leaf.aggregates[0].measures[0] for leaf in plan.leaves)
+    releases = [released(**{first: Stated(4.0, 1)}), released(**{second: Stated(32.0, 7)})]
+    labels = [leaf.aggregates[0].label for leaf in plan.leaves]
+    assert caps_of(plan, releases) == dict(zip(labels, (4.0, 32.0), strict=True))
+    assert beyond_of(plan, releases) == dict(zip(labels, (1, 7), strict=True))
+    with pytest.raises(ValueError, match="zip"):
+        caps_of(plan, releases[:1])
+
+
+@pytest.mark.parametrize(
+    ("units", "said"),
+    [
+        (0, "no unit would count for more."),
+        (1, "at most 1 unit would count for more."),
+        (1_234, "at most 1,234 units would count for more."),
+    ],
+)
+def test_a_sentence_says_cap_confidence_and_units(units: int, said: str) -> None:
+    (sentence,) = sentences({"SUM(pay)": 12_345.678, "COUNT(*)": 3.0}, {"SUM(pay)": units}, 0.995)
+    assert sentence == f"SUM(pay): each unit counts for at most 12,345.7; at 99.5% confidence, {said}"
