@@ -32,6 +32,38 @@ def test_json_has_all_that_the_answer_tells(census: Path, run: Run) -> None:
         assert 17 <= row["age_low"] <= row["age"] <= row["age_high"] <= 90
     assert (result["epsilon"], result["recalled"], result["confidence"]) == (0.2, False, 0.95)
     assert {balance["cap"] for balance in result["remaining"]} == {"dataset", "analyst:ana", "day:ana"}
+    # Each row is a unit of its own, so nothing is cut.
+    assert result["caps"] == {"COUNT(*)": None, "AVG(age)": None} and result["beyond"] == {}
+
+
+@pytest.fixture
+def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """300 people with four visits each, to run commands in as anybody."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["id,cost", *(f"{person},5" for person in range(300) for _ in range(4))]
+    (tmp_path / "visits.csv").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "curator.yaml").write_text(
+        "sources: {files: {csv: visits.csv}}\n"
+        "tables: {visits: {unit: id, columns: {id: {type: integer}}}}\n"
+        "budget: {epsilon: 2000}\n"
+    )
+    return tmp_path
+
+
+def test_chosen_caps_are_in_the_json_and_below_the_table(visits: Path, run: Run) -> None:
+    question = ("SELECT COUNT(*) AS n FROM visits", "--epsilon", "100")
+    result = run("ask", *question, "--json").json
+    assert (result["caps"], result["beyond"]) == ({"COUNT(*)": 4.0}, {"COUNT(*)": 0})
+    said = " ".join(run("ask", *question).out.split())
+    assert "each unit counts for at most 4; at 95% confidence, no unit would count for more." in said
+    assert run("price", *question, "--json").json["caps"] == {}
+
+
+def test_a_declared_cap_is_in_the_json_of_answer_and_price(visits: Path, run: Run) -> None:
+    question = ("SELECT COUNT(*) AS n FROM visits", "--epsilon", "100", "--contribution", "3", "--json")
+    result = run("ask", *question).json
+    assert (result["caps"], result["beyond"]) == ({"COUNT(*)": 3.0}, {})
+    assert run("price", *question).json["caps"] == {"COUNT(*)": 3.0}
 
 
 def test_csv_is_csv_and_nothing_else(census: Path, run: Run) -> None:

@@ -127,7 +127,7 @@ def least(cells: list[int], situation: Situation, generous: float) -> float:
     for halves in range(2 * caps.SPAN + 1):
         if generous * 2 ** (-halves / 2) < 1:
             break
-        cap = math.ceil(generous * 2 ** (-halves / 2))
+        cap = float(math.ceil(generous * 2 ** (-halves / 2)))
         shrunk = [min(weight, cap if situation.norm == 1 else (cap * weight) ** 0.5) for weight in units]
         noise = 2**0.5 * (cap if situation.norm == 1 else cap**0.5) / situation.epsilon_sums
         cut = sum(units) - sum(shrunk)
