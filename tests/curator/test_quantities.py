@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from incrowd import Curator
-from incrowd.curator.quantities import beyond_of, caps_of, sentences
-from incrowd.curator.released import Released, Stated
+from incrowd.curator.quantities import beyond_of, caps_of, factors_of, sentences
+from incrowd.curator.released import Noisy, Released, Stated
 from incrowd.curator.request import Request
 from incrowd.query import Plan
 
@@ -82,6 +84,42 @@ def test_each_leaf_has_its_own_release() -> None:
     assert beyond_of(plan, releases) == dict(zip(labels, (1, 7), strict=True))
     with pytest.raises(ValueError, match="zip"):
         caps_of(plan, releases[:1])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM (SELECT COUNT(*) m FROM people WHERE pay > 3) a, (SELECT COUNT(*) n FROM people) b",
+        "SELECT COUNT(*) FROM people UNION ALL SELECT COUNT(*) FROM people WHERE pay > 3",
+    ],
+)
+def test_two_numbers_of_one_name_are_told_apart(sql: str) -> None:
+    plan = plan_of(sql)
+    exact = Noisy("laplace", Fraction(1, 10**9))
+    releases = [
+        replace(
+            released(m0=Stated(cap, beyond)),
+            noise={"m0": exact},
+            factors={"m0": (100, large, exact, exact)},
+        )
+        for cap, beyond, large in ((4.0, 1, 150), (32.0, 7, 200))
+    ]
+    assert caps_of(plan, releases) == {"COUNT(*)": 4.0, "COUNT(*) (2)": 32.0}
+    assert beyond_of(plan, releases) == {"COUNT(*)": 1, "COUNT(*) (2)": 7}
+    assert factors_of(plan, releases) == {"COUNT(*)": 1.5, "COUNT(*) (2)": 2.0}
+    assert list(caps_of(plan_of(sql, contribution=3))) == ["COUNT(*)", "COUNT(*) (2)"]
+
+
+def test_bounds_of_one_sum_make_two_numbers() -> None:
+    plan = plan_of(
+        "SELECT SUM(pay, contribution_bounds_per_row => (0, 5)), SUM(pay) FROM people", contribution=3
+    )
+    assert caps_of(plan) == {"SUM(pay)": 15.0, "SUM(pay) (2)": 60.0}
+
+
+def test_what_was_not_scaled_has_no_factor() -> None:
+    plan = plan_of("SELECT COUNT(*), AVG(pay) FROM people")
+    assert factors_of(plan, [released(m0=Stated(4.0, 1))]) == {}
 
 
 @pytest.mark.parametrize(

@@ -105,14 +105,8 @@ class Answer:
 
     @property
     def factors(self) -> Mapping[str, float]:
-        """By aggregate, the factor that undoes the shrinking of heavy units; 1 if nothing was cut."""
-        factors = {}
-        for leaf, released in zip(self.plan.leaves, self.released, strict=True):
-            for aggregate in leaf.aggregates:
-                for name in aggregate.measures:
-                    if name in released.factors:
-                        factors[aggregate.label] = released.factor(name).value
-        return factors
+        """By aggregate, the factor that undoes the shrinking of heavy units; left out if none was cut."""
+        return quantities.factors_of(self.plan, self.released)
 
     @property
     def caps(self) -> Mapping[str, float | None]:

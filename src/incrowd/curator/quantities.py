@@ -1,7 +1,12 @@
-"""What the numbers of an answer are about: sums in which each unit counts for at most a cap."""
+"""What the numbers of an answer are about: sums in which each unit counts for at most a cap.
+
+Numbers go by the label of their aggregate. Where two have the same, as COUNT(*) of two subqueries, the second
+is "COUNT(*) (2)".
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from incrowd.curator.released import Released, Stated
@@ -15,25 +20,35 @@ def caps_of(plan: Plan, released: Sequence[Released] | None = None) -> dict[str,
     chosen privately are left out.
     """
     caps: dict[str, float | None] = {}
-    for leaf, aggregate, stated in _numbers(plan, released):
+    for label, leaf, aggregate, release in _numbers(plan, released):
+        stated = _stated(aggregate, release)
         measure = leaf.measures[aggregate.measures[0]]
         if not leaf.units or (measure.level == "pair" and not leaf.keys):
             # Each row is a unit of its own, or units are counted once.
-            caps[aggregate.label] = None
+            caps[label] = None
         elif stated is not None:
-            caps[aggregate.label] = stated.cap
+            caps[label] = stated.cap
         elif measure.cap is not None:
             in_values = aggregate.kind == "sum" and measure.weighing == "rows"
-            caps[aggregate.label] = measure.cap * (measure.limit if in_values else 1.0)
+            caps[label] = measure.cap * (measure.limit if in_values else 1.0)
     return caps
 
 
 def beyond_of(plan: Plan, released: Sequence[Released]) -> dict[str, int]:
     """By label, how many units would count for more at most, where the cap was chosen privately."""
     return {
-        aggregate.label: stated.beyond
-        for _, aggregate, stated in _numbers(plan, released)
-        if stated is not None
+        label: stated.beyond
+        for label, _, aggregate, release in _numbers(plan, released)
+        if (stated := _stated(aggregate, release)) is not None
+    }
+
+
+def factors_of(plan: Plan, released: Sequence[Released]) -> dict[str, float]:
+    """By label, the factor that scaled a sum back up, where one did."""
+    return {
+        label: release.factor(aggregate.measures[0]).value
+        for label, _, aggregate, release in _numbers(plan, released)
+        if release is not None and aggregate.measures[0] in release.factors
     }
 
 
@@ -56,9 +71,17 @@ def sentences(caps: Mapping[str, float | None], beyond: Mapping[str, int], confi
 
 def _numbers(
     plan: Plan, released: Sequence[Released] | None
-) -> Iterator[tuple[Leaf, Aggregate, Stated | None]]:
-    """Every aggregate with its leaf, and what was stated about its first measure."""
+) -> Iterator[tuple[str, Leaf, Aggregate, Released | None]]:
+    """Every aggregate by a label of its own, with its leaf and what was released of it."""
     releases = released if released is not None else [None] * len(plan.leaves)
+    times: Counter[str] = Counter()
     for leaf, release in zip(plan.leaves, releases, strict=True):
         for aggregate in leaf.aggregates:
-            yield leaf, aggregate, release.stated.get(aggregate.measures[0]) if release else None
+            times[aggregate.label] += 1
+            again = f" ({times[aggregate.label]})" if times[aggregate.label] > 1 else ""
+            yield aggregate.label + again, leaf, aggregate, release
+
+
+def _stated(aggregate: Aggregate, release: Released | None) -> Stated | None:
+    """What was stated about an aggregate's first measure."""
+    return release.stated.get(aggregate.measures[0]) if release else None
