@@ -265,6 +265,13 @@ def test_an_interval_widens_with_what_was_cut_and_the_noise_of_the_totals() -> N
     assert half(FACTOR) < cut < half(replace(FACTOR, cut_squares=8e4))
 
 
+def test_the_interval_of_a_clamped_factor_reaches_as_far_as_the_ratio_of_the_totals() -> None:
+    """The totals say 9 times, and the factor is 4: 900 must be inside."""
+    clamped = replace(FACTOR, large=9_000.0)
+    assert half(clamped, halfwidth=0.0) == pytest.approx(0.25 * 3 * 100 + 5 * 100)
+    assert half(replace(FACTOR, large=4_000.0), halfwidth=0.0) == pytest.approx(0.25 * 3 * 100)
+
+
 def test_an_empty_group_may_have_lost_a_little_by_chance() -> None:
     """A group without a row in sight has a quarter of the share of an average one: a fortieth of ten."""
     cut = replace(FACTOR, cut_squares=4e4)
@@ -315,7 +322,7 @@ def test_the_sum_of_a_group_is_inside_as_often_as_stated(cap: int, monkeypatch: 
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("cap", [6, 8, 16])
+@pytest.mark.parametrize("cap", [2, 6, 8, 16])
 def test_the_sum_of_a_group_is_inside_where_heavy_units_are_uneven(cap: int) -> None:
     inside, length = scaled_groups(cap, likelier=0.25)
     assert inside >= 0.95 and length < 6

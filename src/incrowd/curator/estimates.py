@@ -89,7 +89,11 @@ class Factor:
     @property
     def value(self) -> float:
         """The ratio of the totals: at least 1, and at most what scaling may do."""
-        return min(max(self.large / self._least_small, 1.0), MOST_FACTOR)
+        return min(self._ratio, MOST_FACTOR)
+
+    @property
+    def _ratio(self) -> float:
+        return max(self.large / self._least_small, 1.0)
 
     @property
     def _least_small(self) -> float:
@@ -100,7 +104,8 @@ class Factor:
 
         A group with the share p of the total loses p of what is cut, give or take: by chance, with a
         variance of p times the squares of all cuts (a unit's rows may all be in one group), and
-        systematically, by at most UNEVEN of its part.
+        systematically, by at most UNEVEN of its part. Where the factor is less than the ratio of the totals,
+        the interval reaches as far as that ratio.
         """
         size = np.abs(sums)
         share = np.clip(size / self._least_small, 0.25 / max(len(sums), 1), 1.0)
@@ -108,7 +113,8 @@ class Factor:
         spread = np.sqrt(share * self.cut_squares + (size * deviation) ** 2)
         # The tail of all that is taken as that of Laplace noise, a little widened: it is a mixture.
         reach = -1.04 * math.log1p(-confidence) / math.sqrt(2) * spread
-        half = np.hypot(self.value * halfwidth, reach) + UNEVEN * (self.value - 1) * size
+        systematic = UNEVEN * (self.value - 1) + self._ratio - self.value
+        half = np.hypot(self.value * halfwidth, reach) + systematic * size
         return Span(self.value * sums, self.value * sums - half, self.value * sums + half)
 
 
