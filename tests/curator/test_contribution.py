@@ -190,6 +190,13 @@ def test_caps_are_hardly_ever_absurd() -> None:
     assert absurd < 40
 
 
+def test_a_higher_confidence_leaves_room_for_more_units_beyond_and_a_higher_cap_for_fewer() -> None:
+    cells = cells_of([900, 500, 300, 200, 100])
+    beyond = [caps.most_beyond(cells, 4.0, BASE, confidence) for confidence in (0.5, 0.8, 0.95, 0.999)]
+    assert beyond == sorted(set(beyond)) and beyond[0] == 300
+    assert beyond[2] > caps.most_beyond(cells, 8.0, BASE, 0.95) > caps.most_beyond(cells, 16.0, BASE, 0.95)
+
+
 @pytest.mark.statistical
 def test_as_many_units_as_stated_may_be_beyond() -> None:
     """2,000 censuses at 95%: 5.5 standard deviations below have a chance below 1e-7."""
