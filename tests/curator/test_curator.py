@@ -211,16 +211,16 @@ def test_max_says_what_it_is() -> None:
 
 
 def test_heavy_units_are_scaled_back_and_the_answer_says_so() -> None:
-    people = np.concatenate((np.arange(20_000) % 400, rng.integers(400, 20_000, 20_000)))
-    heavy = pa.table({"id": people, "kind": rng.integers(0, 40, 40_000)})
-    with Curator.from_tables(t=heavy, unit="id", bounds={"kind": (0, 39)}, budget=(20.0, 1e-6)) as curator:
+    people = np.concatenate((np.arange(200_000) % 4_000, rng.integers(4_000, 200_000, 200_000)))
+    heavy = pa.table({"id": people, "kind": rng.integers(0, 400, 400_000)})
+    with Curator.from_tables(t=heavy, unit="id", bounds={"kind": (0, 399)}, budget=(20.0, 1e-6)) as curator:
         sql = "SELECT kind, COUNT(*) AS n FROM t GROUP BY kind"
-        answer = curator.ask(sql, epsilon=0.2)
-        assert 1.02 < answer.factors["COUNT(*)"] < 4
+        answer = curator.ask(sql, epsilon=0.3)
+        assert 1.5 < answer.factors["COUNT(*)"] < 2.3
         assert any("scaled back up" in note for note in answer.notes)
-        assert curator.ask(sql, epsilon=0.2, rescale=False).factors == {}
-        # With little noise, scaling would add more error than it saves.
-        assert curator.ask(sql, epsilon=10.0).factors == {}
+        assert curator.ask(sql, epsilon=0.3, rescale=False).factors == {}
+        # With little noise, scaling far would add more error than it saves.
+        assert curator.ask(sql, epsilon=10.0).factors.get("COUNT(*)", 1.0) < 1.1
 
 
 def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(
