@@ -21,7 +21,7 @@ from typing import Literal
 from incrowd.curator.contribution import LEAST_TOTAL
 from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
-from incrowd.curator.quantiles import POINTS
+from incrowd.curator.quantiles import CHAIN, POINTS, draws_points, levels_of
 from incrowd.curator.quantities import caps_of
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
@@ -40,8 +40,6 @@ from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
 
-CHAIN = 1024
-"""Sums state their Laplace noise as a chain of this many steps, so sensitivities are multiples of it."""
 WIDER = 1 + Fraction(1, 2**26)
 LEAST_SHARE = 1e-5
 """The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
@@ -76,6 +74,8 @@ class Line:
     epsilon: Fraction = Fraction(0)
     mu: float = 0.0
     delta: Fraction = Fraction(0)
+    levels: int = 1
+    """For a quantile, the levels of its tree."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -85,12 +85,25 @@ class Line:
             return stated + threshold(self.delta) if self.delta else stated
         if self.noise == "selection":
             return approximate(self.epsilon, self.delta)
-        if self.noise == "exponential":
-            # Ends are drawn after the points, adaptively, so they are a release of their own.
-            return bounded_range(self.epsilon * POINTS) + bounded_range(self.epsilon * (1 - POINTS))
+        if self.kind == "quantile":
+            tree = laplace(self._for_tree / self.levels, CHAIN) * self.levels
+            return tree + bounded_range(self.epsilon * POINTS) if self.noise == "exponential" else tree
         steps = CHAIN if self.kind in ("sum", "keys") else 1
         stated = laplace(self.epsilon, steps)
         return stated + threshold(self.delta) if self.delta else stated
+
+    @property
+    def _for_tree(self) -> Fraction:
+        return self.epsilon * (1 - POINTS) if self.noise == "exponential" else self.epsilon
+
+    @property
+    def least(self) -> float:
+        """The least epsilon or mu of its draws."""
+        if self.noise == "gaussian":
+            return self.mu
+        if self.kind == "quantile":
+            return float(self._for_tree / self.levels)
+        return float(self.epsilon) * (LEAST_TOTAL if self.kind == "totals" else 1.0)
 
     def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian:
         """The mechanism that releases a sum whose cap is known; integers in steps of the measure's grid."""
@@ -254,13 +267,7 @@ def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confide
 
 def _refuse_too_little(lines: list[Line], epsilon: float) -> None:
     """Noise too wide to be drawn must be noticed here: later, whether it is drawn may depend on the data."""
-    shares = [
-        line.mu
-        if line.noise == "gaussian"
-        else float(line.epsilon) * (LEAST_TOTAL if line.kind == "totals" else 1.0)
-        for line in lines
-    ]
-    least = min(shares, default=LEAST_SHARE)
+    least = min((line.least for line in lines), default=LEAST_SHARE)
     if least < LEAST_SHARE:
         raise InvalidInput(
             f"epsilon {epsilon:g} is too little for {len(lines)} releases: ask for at least "
@@ -307,12 +314,26 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         if key in mus:
             lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
         else:
-            noise: Noise = "exponential" if kind == "quantile" else "laplace"
+            noise: Noise = "laplace"
+            levels = 1
+            if kind == "quantile":
+                noise = "exponential" if draws_points(_ranks(leaf, target)) else "laplace"
+                levels = levels_of(leaf.measures[target].buckets)
             if kind == "keys" and not leaf.units:
                 noise = "selection"
                 key_selection(part, own_delta, leaf.distance)  # refuses what it cannot hold before paying
-            lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta))
+            lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta, levels=levels))
     return lines
+
+
+def _ranks(leaf: Leaf, measure: str) -> tuple[float, ...]:
+    """The ranks that are asked of one histogram."""
+    return tuple(
+        rank
+        for aggregate in leaf.aggregates
+        if aggregate.measures == (measure,)
+        for rank in aggregate.quantiles
+    )
 
 
 def _census_weight(leaf: Leaf, weigh_key: str) -> float:

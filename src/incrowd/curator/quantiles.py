@@ -1,36 +1,29 @@
-"""Quantiles with intervals, from one weighted histogram per group, by the exponential mechanism.
+"""Quantiles with intervals, from one weighted histogram per group.
 
 Let a group's cells hold weights h_0..h_(B-1) (whole steps); a unit adds at most w_g to group g, and all
 groups together at most C.
 
-One draw. With target rank r, cell b has utility -max(0, before(b) - r, r - after(b)), where before and
-after are the weights below b and up to b: 0 for the cell that holds the rank. If adding weight w moves
-before - r and r - after by at most k w, so does the utility, and the exponential mechanism with rate t =
-epsilon / (2 k C) spends 2 t k w_g in group g, epsilon in all groups together (bounded range; Durfee, Rogers
-2019). Replacing a unit takes weight of at most C away and adds as much: the distance, 2, multiplies C.
+Ends. They come from a noisy tree over the cells (`rank_tree`), which serves any number of ranks at once. So
+do the points where more than MOST_DRAWN ranks are asked for.
 
-Points. Each of m ranks q is drawn on all cells with target q of the total weight, at epsilon / m. Adding
-weight w moves the target by q w, and before and after by x from 0 to w: x - q w lies between -q w and (1 -
-q) w. So k = max(q, 1 - q), which is 1/2 for the median. (For q = 0 and q = 1 the utilities are minus the
-weight below and above a cell: all move the same way, by w at most, which is a range as for k = 1/2.)
-Targets are kept as exact fractions: rounded to whole steps, each group could move by a step more. Ties are
-common in real columns, so cells are not split between ranks as in recursive schemes, which assume distinct
-values; the points are sorted afterwards, which is free and moves none of them further from its rank than
-the worst.
+Points. One or two ranks are drawn by the exponential mechanism, which finds a lone point far better. With
+target rank r, cell b has utility -max(0, before(b) - r, r - after(b)), where before and after are the weights
+below b and up to b: 0 for the cell that holds the rank. If adding weight w moves before - r and r - after by
+at most k w, so does the utility, and the exponential mechanism with rate t = epsilon / (2 k C) spends 2 t k
+w_g in group g, epsilon in all groups together (bounded range; Durfee, Rogers 2019). Replacing a unit takes
+weight of at most C away and adds as much: the distance, 2, multiplies C.
 
-Ends. For a point at cell c, the low end is drawn from the data strictly below c, with the rank s below its
-total as the target, and the high end from the data strictly above c, with rank s. Both may return c itself.
-Here k = 1: the first target moves by w and the second not at all, while before and after move by 0 to w.
-The data of the two is disjoint, so they cost epsilon once.
-
-Error. A draw over B cells misses its rank by more than ln(B / beta) / t with probability at most beta. With
-beta shared over the draws of a point and s the sum of the misses of its rounds and of the end itself (plus
-one row), the interval contains the true quantile with the stated confidence.
+Each of m ranks q is drawn on all cells with target q of the total weight, at epsilon / m. Adding weight w
+moves the target by q w, and before and after by x from 0 to w: x - q w lies between -q w and (1 - q) w. So k
+= max(q, 1 - q), which is 1/2 for the median. (For q = 0 and q = 1 the utilities are minus the weight below
+and above a cell: all move the same way, by w at most, which is a range as for k = 1/2.) Targets are kept as
+exact fractions: rounded to whole steps, each group could move by a step more. Points are sorted afterwards,
+and an interval is widened to hold its point: both are free.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -38,53 +31,94 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.curator.rank_tree import Forest, find, shape_of
 from incrowd.noise import categorical
 from incrowd.query import Measure
 
 MOST = 2**62
 POINTS = Fraction(1, 2)
-"""The part of epsilon for the points; the rest is for the ends of their intervals."""
+"""The part of epsilon for points that are drawn by themselves; the rest is for the tree."""
+MOST_DRAWN = 2
+CHAIN = 1024
+"""Laplace noise is stated as a chain of this many steps, so sensitivities are multiples of it."""
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """The exact, private cells of groups that are not empty: their group, number and weight in steps.
+
+    groups: those that are asked about. buckets: how many cells there are. reach: what one unit adds to all
+    cells at most, times the distance. row: the weight of one row.
+    """
+
+    place: Whole
+    cell: Whole
+    steps: Whole
+    groups: Whole
+    buckets: int
+    reach: int
+    row: int
+
+    def edges(self) -> Iterator[NDArray[Any]]:
+        """For each group, the weight below each cell and below the end."""
+        order = np.argsort(self.place, kind="stable")
+        place, cell, steps = (column[order] for column in (self.place, self.cell, self.steps))
+        starts, ends = (np.searchsorted(place, self.groups, side) for side in ("left", "right"))
+        for start, end in zip(starts, ends, strict=True):
+            cells = np.zeros(self.buckets, dtype=np.int64)
+            cells[cell[start:end]] = steps[start:end]
+            yield _added_up(cells)
 
 
 @dataclass(frozen=True)
 class Quantiles:
-    """For one group: the cell of each rank, and those of its interval's ends."""
+    """By rank and group: the cell of each rank, and those of its interval's ends."""
 
-    points: tuple[int, ...]
-    lows: tuple[int, ...]
-    highs: tuple[int, ...]
+    points: Whole
+    lows: Whole
+    highs: Whole
+
+
+def draws_points(ranks: tuple[float, ...]) -> bool:
+    """True if the points are drawn by themselves, not read from the tree."""
+    return len(set(ranks)) <= MOST_DRAWN
+
+
+def levels_of(buckets: int) -> int:
+    """How many levels of a tree get noise."""
+    return shape_of(buckets).height
 
 
 def release(
-    cells: NDArray[np.int64],
-    ranks: tuple[float, ...],
-    epsilon: Fraction,
-    sensitivity: int,
-    row: int,
-    confidence: float,
+    histograms: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float
 ) -> Quantiles:
-    """The quantiles of one group. In steps, `sensitivity` is C times the distance, `row` one row's weight."""
+    """The quantiles of every group."""
     order = sorted(set(ranks))
+    shape = shape_of(histograms.buckets)
+    forest = Forest(histograms.place, histograms.cell, histograms.steps, shape.size)
+    for_tree = epsilon * (1 - POINTS) if draws_points(ranks) else epsilon
+    sensitivity = -(-histograms.reach // CHAIN) * CHAIN
+    ends = find(
+        forest, histograms.groups, shape, tuple(order), for_tree, sensitivity, histograms.row, confidence
+    )
+    points = _points(histograms, order, epsilon * POINTS) if draws_points(ranks) else ends.points
+    points = np.sort(np.minimum(points, histograms.buckets - 1), axis=0)
+    lows = np.minimum(ends.lows, points)
+    highs = np.maximum(np.minimum(ends.highs, histograms.buckets - 1), points)
+    asked = [order.index(rank) for rank in ranks]
+    return Quantiles(points[asked], lows[asked], highs[asked])
+
+
+def _points(histograms: Histograms, order: list[float], epsilon: Fraction) -> Whole:
+    """A cell for each rank and group, by the exponential mechanism."""
     shares = [Fraction(rank).limit_denominator(10**6) for rank in order]
-    rate = epsilon * POINTS / len(order) / (2 * sensitivity)
-    rates = [rate / _spread(share) for share in shares]
-    end_rate = epsilon * (1 - POINTS) / len(order) / (2 * sensitivity)
-    count = len(cells)
-    # Sorting mixes the points, so a point's miss is bounded by the worst of all.
-    point_miss = math.log(count * (len(order) + 2) / (1 - confidence)) / float(min(rates))
-    end_miss = math.log(count * (len(order) + 2) / (1 - confidence)) / float(end_rate)
-    slack = min(math.ceil(point_miss + end_miss) + row + 1, MOST)
-    edges = _added_up(cells)
-    total = int(edges[-1])
-    points = sorted(_draw(edges, total * share, rate) for share, rate in zip(shares, rates, strict=True))
-    drawn = {}
-    for rank, cell in zip(order, points, strict=True):
-        below = np.append(edges[: cell + 1], edges[cell])
-        above = np.append(edges[cell + 1], edges[cell + 1 :]) - edges[cell + 1]
-        low = _draw(below, Fraction(int(edges[cell]) - slack), end_rate)
-        high = cell + _draw(above, Fraction(slack), end_rate)
-        drawn[rank] = (cell, low, high)
-    return Quantiles(*(tuple(drawn[rank][place] for rank in ranks) for place in range(3)))
+    rate = epsilon / len(order) / (2 * histograms.reach)
+    points = np.zeros((len(order), len(histograms.groups)), dtype=np.int64)
+    for place, edges in enumerate(histograms.edges()):
+        for number, share in enumerate(shares):
+            points[number, place] = _draw(edges, int(edges[-1]) * share, rate / _spread(share))
+    return points
 
 
 def _spread(share: Fraction) -> Fraction:

@@ -158,21 +158,14 @@ def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) 
     users = [aggregate for aggregate in leaf.aggregates if aggregate.measures == (name,)]
     ranks = tuple(rank for aggregate in users for rank in aggregate.quantiles)
     reach = measure.sensitivity_steps * leaf.distance
-    order = np.argsort(exact.cells[name][0], kind="stable")
-    place, cell, steps = (column[order] for column in exact.cells[name])
-    starts, ends = np.searchsorted(place, shown, "left"), np.searchsorted(place, shown, "right")
-    drawn = []
-    for start, end in zip(starts, ends, strict=True):
-        histogram = np.zeros(measure.buckets, dtype=np.int64)
-        histogram[cell[start:end]] = steps[start:end]
-        drawn.append(
-            quantiles.release(histogram, ranks, line.epsilon, reach, 1 << -measure.exponent, price.confidence)
-        )
+    histograms = quantiles.Histograms(
+        *exact.cells[name], shown, measure.buckets, reach, 1 << -measure.exponent
+    )
+    drawn = quantiles.release(histograms, ranks, line.epsilon, price.confidence)
     columns = {}
     for rank, aggregate in enumerate(users):
-        for suffix, cells in (("", "points"), ("_low", "lows"), ("_high", "highs")):
-            chosen = [getattr(group, cells)[rank] for group in drawn]
-            columns[f"{aggregate.name}{suffix}"] = pa.array(chosen, pa.int64())
+        for suffix, cells in (("", drawn.points), ("_low", drawn.lows), ("_high", drawn.highs)):
+            columns[f"{aggregate.name}{suffix}"] = pa.array(cells[rank], pa.int64())
     return columns
 
 
