@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -11,59 +10,50 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
-from incrowd.curator import quantiles
-
-Joint = dict[tuple[int, int, int], float]
-
-
-def softmax(edges: np.ndarray, target: float, rate: Fraction) -> np.ndarray:
-    logs = scores(edges, target, rate)
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum()
+from incrowd.adversary.audit.replays import losses
+from incrowd.curator import quantiles, rank_tree
+from incrowd.curator.quantiles import Histograms
+from incrowd.mechanisms import Laplace
 
 
-def joint(cells: list[int], rank: float, epsilon: Fraction, reach: int, row: int, confidence: float) -> Joint:
-    """The exact law of (point, low, high) for one rank, from the documented mechanism."""
-    edges = np.concatenate(([0], np.cumsum(cells)))
-    count = len(cells)
-    rate = epsilon / 2 / (2 * reach)
-    share = Fraction(rank).limit_denominator(10**6)
-    faster = rate / (max(share, 1 - share) if 0 < share < 1 else Fraction(1, 2))
-    slack = (
-        math.ceil(math.log(count * 3 / (1 - confidence)) * (1 / float(rate) + 1 / float(faster))) + row + 1
-    )
-    law: Joint = {}
-    points = softmax(edges, float(int(edges[-1]) * share), faster)
-    for cell, chance in enumerate(points):
-        below = np.append(edges[: cell + 1], edges[cell])
-        above = np.append(edges[cell + 1], edges[cell + 1 :]) - edges[cell + 1]
-        lows = softmax(below, int(edges[cell]) - slack, rate)
-        highs = softmax(above, slack, rate)
-        for low, high in itertools.product(range(len(lows)), range(len(highs))):
-            law[cell, low, cell + high] = chance * lows[low] * highs[high]
-    return law
+def histograms(*groups: list[int], reach: int = 1, row: int = 1) -> Histograms:
+    """Every group's cells as an engine returns them: what is not empty, in no order."""
+    held = [(g, c, w) for g, cells in enumerate(groups) for c, w in enumerate(cells) if w][::-1]
+    place, cell, steps = (np.array([line[k] for line in held], dtype=np.int64) for k in range(3))
+    return Histograms(place, cell, steps, np.arange(len(groups)), len(groups[0]), reach, row)
 
 
 @given(
-    st.lists(st.integers(0, 6), min_size=3, max_size=5),
+    st.lists(st.lists(st.integers(0, 6), min_size=5, max_size=5), min_size=1, max_size=3),
     st.data(),
-    st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]),
+    st.sampled_from([(0.5,), (0.0,), (0.1, 0.9), (0.1, 0.5, 0.9), (1.0, 0.2, 0.3, 0.4)]),
     st.sampled_from([Fraction(1, 2), Fraction(2)]),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_whole_release_stays_within_epsilon_on_neighbours(
-    cells: list[int], data: st.DataObject, rank: float, epsilon: Fraction
+def test_one_unit_s_rows_cost_epsilon_at_most(
+    cells: list[list[int]], data: st.DataObject, ranks: tuple[float, ...], epsilon: Fraction
 ) -> None:
-    reach = 3
-    added = data.draw(st.lists(st.integers(0, reach), min_size=len(cells), max_size=len(cells)))
-    while sum(added) > reach:
-        added[int(np.argmax(added))] -= 1
-    neighbour = [a + b for a, b in zip(cells, added, strict=True)]
-    one = joint(cells, rank, epsilon, reach, 1, 0.9)
-    other = joint(neighbour, rank, epsilon, reach, 1, 0.9)
-    worst = max(abs(math.log(one[key] / other[key])) for key in one)
-    assert worst <= float(epsilon) * (1 + 1e-9)
+    """Replayed draw by draw, whatever came out before: a unit may spread its weight over groups and cells."""
+    reach, more = 3, [list(group) for group in cells]
+    for _ in range(data.draw(st.integers(0, reach))):
+        more[data.draw(st.integers(0, len(cells) - 1))][data.draw(st.integers(0, 4))] += 1
+
+    def release(groups: list[list[int]]) -> object:
+        return quantiles.release(histograms(*groups, reach=reach), ranks, epsilon, 0.9)
+
+    spent, mu = losses(release, cells, more)
+    assert spent <= float(epsilon) * (1 + 1e-9) and mu == 0
+
+
+def test_a_mutant_that_understates_the_reach_is_caught() -> None:
+    """A unit that adds 2,000 where the noise is made for 1."""
+
+    def release(cells: list[int]) -> object:
+        return quantiles.release(histograms(cells, reach=1), (0.5,), Fraction(1), 0.9)
+
+    assert losses(release, [0, 5, 9], [2_000, 5, 9])[0] > 1
 
 
 def ranged(one: np.ndarray, other: np.ndarray) -> float:
@@ -125,81 +115,52 @@ def test_a_mutant_that_rounds_the_target_is_caught_in_many_groups() -> None:
     assert spent[0] > 1.2 and spent[1] <= 1 + 1e-9
 
 
-def test_a_unit_spread_over_two_groups_still_costs_epsilon_once() -> None:
-    epsilon, reach = Fraction(1), 4
-    worst = 0.0
-    for first in range(reach + 1):
-        laws = []
-        for cells, weight in (([2, 0, 1], first), ([0, 3, 0], reach - first)):
-            more = [cells[0] + weight, *cells[1:]]
-            one, other = (joint(each, 0.5, epsilon, reach, 1, 0.9) for each in (cells, more))
-            laws.append(max(abs(math.log(one[key] / other[key])) for key in one))
-        worst = max(worst, sum(laws))
-    assert worst <= float(epsilon) * (1 + 1e-9)
-
-
-def test_a_mutant_that_understates_the_reach_is_caught() -> None:
-    """A unit that adds 20 where the noise is made for 1: some pair of neighbours must show it."""
-    epsilon = Fraction(2)
-    worst = 0.0
-    for cells in itertools.product((0, 20), repeat=3):
-        for place in range(3):
-            more = [each + 20 * (index == place) for index, each in enumerate(cells)]
-            one, other = (joint(each, 0.5, epsilon, 1, 1, 0.9) for each in (list(cells), more))
-            worst = max(worst, max(abs(math.log(one[key] / other[key])) for key in one))
-    assert worst > float(epsilon)
-
-
 @pytest.mark.statistical
-def test_released_cells_follow_the_stated_law() -> None:
-    """2,000 draws against the exact law; chi-square, failure below 1e-7."""
-    from scipy.stats import chi2
-
-    cells, epsilon, reach = [3, 0, 5, 1], Fraction(4), 1
-    law = joint(cells, 0.5, epsilon, reach, 1, 0.9)
-    drawn: dict[tuple[int, int, int], int] = {}
-    total = 2_000
-    for _ in range(total):
-        found = quantiles.release(np.array(cells), (0.5,), epsilon, reach, 1, 0.9)
-        key = (found.points[0], found.lows[0], found.highs[0])
-        drawn[key] = drawn.get(key, 0) + 1
-    assert set(drawn) <= set(law)
-    big = [key for key, chance in law.items() if chance * total >= 5]
-    rest = total - sum(drawn.get(key, 0) for key in big)
-    rest_expected = total * (1 - sum(law[key] for key in big))
-    statistic = sum((drawn.get(key, 0) - total * law[key]) ** 2 / (total * law[key]) for key in big)
-    statistic += (rest - rest_expected) ** 2 / max(rest_expected, 1e-9)
-    assert statistic < chi2.isf(1e-7, len(big))
+def test_released_points_follow_the_stated_law() -> None:
+    """4,000 groups against the exact law; chi-square, failure below 1e-7."""
+    cells, epsilon, total = [3, 0, 5, 1], Fraction(4), 4_000
+    law = np.exp(law_of_point(cells, 0.5, epsilon / 2, 1))
+    law /= law.sum()
+    drawn = quantiles.release(histograms(*[cells] * total), (0.5,), epsilon, 0.9)
+    counts = np.bincount(drawn.points[0], minlength=4)
+    statistic = float(((counts - total * law) ** 2 / (total * law)).sum())
+    assert statistic < chi2.isf(1e-7, 3)
 
 
-def test_points_of_several_ranks_are_in_order() -> None:
-    cells = np.array([0, 10, 0, 200, 0, 10])
-    for _ in range(50):
-        found = quantiles.release(cells, (0.9, 0.1, 0.5), Fraction(1, 10), 1, 1, 0.95)
-        assert found.points[1] <= found.points[2] <= found.points[0]
+@pytest.mark.parametrize("ranks", [(0.9, 0.5), (0.9, 0.1, 0.5)])
+def test_points_of_several_ranks_are_in_order(ranks: tuple[float, ...]) -> None:
+    many = histograms(*[[0, 10, 0, 200, 0, 10]] * 50)
+    drawn = quantiles.release(many, ranks, Fraction(1, 10), 0.95)
+    ordered = drawn.points[np.argsort(ranks)]
+    assert (np.diff(ordered, axis=0) >= 0).all()
 
 
-def test_ends_enclose_the_point_and_empty_data_is_no_special_case() -> None:
-    for cells in (np.zeros(7, dtype=np.int64), np.array([0, 0, 0, 10**9, 0, 0, 0])):
-        for _ in range(50):
-            found = quantiles.release(cells, (0.5,), Fraction(1), 1, 1, 0.95)
-            assert found.lows[0] <= found.points[0] <= found.highs[0]
+@pytest.mark.parametrize("ranks", [(0.5,), (0.2, 0.5, 0.7)])
+@pytest.mark.parametrize("cells", [[0] * 7, [0, 0, 0, 10**9, 0, 0, 0], [1] * 7])
+def test_ends_enclose_the_point_and_empty_data_is_no_special_case(
+    cells: list[int], ranks: tuple[float, ...]
+) -> None:
+    drawn = quantiles.release(histograms(*[cells] * 50), ranks, Fraction(1), 0.95)
+    assert (drawn.lows <= drawn.points).all() and (drawn.points <= drawn.highs).all()
+    assert drawn.lows.min() >= 0 and drawn.highs.max() <= 6
 
 
 def test_a_heavy_tie_is_found_by_every_rank_inside_it() -> None:
-    cells = np.array([5, 5, 100_000, 5, 5])
-    found = quantiles.release(cells, (0.1, 0.25, 0.5, 0.75, 0.9), Fraction(1), 1, 1, 0.95)
-    assert found.points == (2,) * 5
+    cells = histograms([5, 5, 100_000, 5, 5])
+    for ranks in ((0.1, 0.25, 0.5, 0.75, 0.9), (0.3,)):
+        drawn = quantiles.release(cells, ranks, Fraction(1), 0.95)
+        assert (drawn.points == 2).all() and (drawn.lows == 2).all() and (drawn.highs == 2).all()
 
 
-def test_weights_beyond_the_integers_are_added_up_exactly() -> None:
-    cells = np.full(9, 2**61, dtype=np.int64)
-    found = quantiles.release(cells, (0.1, 0.5, 0.9), Fraction(1), 2**31, 2**30, 0.95)
-    assert found.points == (0, 4, 8)
-    assert 0 <= found.lows[1] <= found.points[1] <= found.highs[1] < 9
+@pytest.mark.parametrize("ranks", [(0.1, 0.5, 0.9), (0.5,)])
+def test_weights_beyond_the_integers_are_added_up_exactly(ranks: tuple[float, ...]) -> None:
+    cells = histograms([2**60] * 9, reach=2**31, row=2**30)
+    drawn = quantiles.release(cells, ranks, Fraction(1), 0.95)
+    assert drawn.points[:, 0].tolist() == [int(rank * 9) for rank in ranks]
+    assert (drawn.lows <= drawn.points).all() and (drawn.points <= drawn.highs).all()
 
 
-def test_every_draw_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_point_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     draws: list[tuple[list[int], Fraction]] = []
 
     def noted(utilities: np.ndarray, rate: Fraction) -> int:
@@ -207,19 +168,30 @@ def test_every_draw_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.Mon
         return 1
 
     monkeypatch.setattr(quantiles, "categorical", noted)
-    found = quantiles.release(np.array([2, 3, 5]), (0.5, 0.25), Fraction(1), 3, 2, 0.9)
-    assert found == quantiles.Quantiles((1, 1), (1, 1), (2, 2))
+    drawn = quantiles.release(histograms([2, 3, 5], reach=3, row=2), (0.5, 0.25), Fraction(1), 0.9)
+    assert drawn.points[:, 0].tolist() == [1, 1]
     # Half of epsilon for two points, over twice the sensitivity, over the 3/4 and 1/2 that a target may move.
     point = Fraction(1, 2) / 2 / 6
     # Rank 1/4 of 10 is 5/2: counted in halves, at half the rate.
-    assert draws[0] == ([-1, 0, -5], point / Fraction(3, 4) / 2)
-    assert draws[1] == ([-3, 0, 0], point / Fraction(1, 2))
-    slack = (
-        math.ceil(math.log(3 * 4 / 0.1) * (float(1 / (point / Fraction(3, 4))) + float(1 / point))) + 2 + 1
-    )
-    # Below cell 1 lie 2, above it 5; both ends may be the cell itself.
-    ends = [([-(slack - 2), -slack], point), ([-slack, -(slack - 5)], point)]
-    assert draws[2:] == ends * 2
+    assert draws == [([-1, 0, -5], point / Fraction(3, 4) / 2), ([-3, 0, 0], point / Fraction(1, 2))]
+
+
+@pytest.mark.parametrize(("ranks", "share"), [((0.5,), 2), ((0.5, 0.5, 0.1), 2), ((0.1, 0.2, 0.3), 1)])
+def test_the_tree_uses_what_the_points_leave_at_every_level(
+    ranks: tuple[float, ...], share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Fraction, int]] = []
+
+    class Noted(Laplace):
+        def __post_init__(self) -> None:
+            super().__post_init__()
+            made.append((Fraction(self.epsilon), int(self.sensitivity)))
+
+    monkeypatch.setattr(rank_tree, "Laplace", Noted)
+    quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95)
+    assert quantiles.levels_of(81) == 2
+    # Two levels share it; the sensitivity is rounded up to whole multiples of the chain that is stated.
+    assert made[0] == (Fraction(1, share) / 2, 2_048)
 
 
 @pytest.mark.parametrize(
