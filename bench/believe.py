@@ -95,6 +95,8 @@ QUESTIONS = {
     "count by key": "SELECT key, COUNT(*) AS n FROM t GROUP BY key",
     "sum by key": "SELECT key, SUM(value) AS n FROM t GROUP BY key",
     "avg by key": "SELECT key, AVG(value) AS n FROM t GROUP BY key",
+    "median": "SELECT MEDIAN(value) AS n FROM t",
+    "median by key": "SELECT key, MEDIAN(value) AS n FROM t GROUP BY key",
 }
 
 
@@ -113,14 +115,23 @@ def stated(table: Table, question: str, cap: float | None) -> np.ndarray:
     counts = np.bincount(codes, part)
     if kind == "count":
         return counts
+    if kind == "median":
+        return np.array([median(value[codes == code], part[codes == code]) for code in range(len(counts))])
     sums = np.bincount(codes, part * value)
     return sums if kind == "sum" else sums / np.maximum(counts, 1e-12)
+
+
+def median(value: np.ndarray, part: np.ndarray) -> float:
+    """The value at which half of the weight is reached."""
+    order = np.argsort(value)
+    below = np.cumsum(part[order])
+    return float(value[order][np.searchsorted(below, below[-1] / 2)])
 
 
 def best_by_hand(table: Table, question: str, epsilon: float) -> float:
     """The rmse of the best cap, declared by somebody who knows the data, with the whole epsilon."""
     kind = question.partition(" ")[0]
-    if kind == "avg":
+    if kind in ("avg", "median"):
         return math.nan
     truth = stated(table, question, None)
     weight = table.frame["value"].abs() if kind == "sum" else pd.Series(np.ones(len(table.frame)))

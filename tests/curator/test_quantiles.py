@@ -210,3 +210,16 @@ def test_the_edges_and_the_middle_of_a_cell() -> None:
     assert quantiles.value_of(pairs, 3, "middle") == 25.0
     halves = SimpleNamespace(low=18.0, high=90.0, buckets=72, whole=False)
     assert quantiles.value_of(halves, 3, "middle") == 21.5
+
+
+def test_a_leaf_of_the_tree_may_be_several_cells() -> None:
+    """10,001 cells, three to a leaf: ends are those of leaves, and a drawn point is as fine as the cells."""
+    cells = [0] * 10_001
+    cells[7_000] = 10**6
+    cells[-1] = 10**6
+    for ranks in ((0.2, 0.9), (0.2, 0.3, 0.9)):
+        drawn = quantiles.release(histograms(cells), ranks, Fraction(1), 0.95)
+        assert (drawn.lows[0, 0], drawn.highs[0, 0]) == (6_999, 7_001)
+        assert drawn.highs[-1, 0] == 10_000 and drawn.lows[-1, 0] == 9_999
+        assert drawn.points[0, 0] == 7_000
+    assert quantiles.levels_of(10_001) == quantiles.levels_of(3_334) == 3

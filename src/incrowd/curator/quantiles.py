@@ -39,6 +39,8 @@ MOST = 2**62
 POINTS = Fraction(1, 2)
 """The part of epsilon for points that are drawn by themselves; the rest is for the tree."""
 MOST_DRAWN = 2
+TREE_CELLS = 4_096
+"""The most leaves of a tree. A drawn point may be finer; more levels would widen all intervals."""
 CHAIN = 1024
 """Laplace noise is stated as a chain of this many steps, so sensitivities are multiples of it."""
 Whole = NDArray[np.int64]
@@ -87,7 +89,12 @@ def draws_points(ranks: tuple[float, ...]) -> bool:
 
 def levels_of(buckets: int) -> int:
     """How many levels of a tree get noise."""
-    return shape_of(buckets).height
+    return shape_of(-(-buckets // _merged(buckets))).height
+
+
+def _merged(buckets: int) -> int:
+    """How many cells make a leaf of the tree."""
+    return -(-buckets // TREE_CELLS)
 
 
 def release(
@@ -95,17 +102,21 @@ def release(
 ) -> Quantiles:
     """The quantiles of every group."""
     order = sorted(set(ranks))
-    shape = shape_of(histograms.buckets)
-    forest = Forest(histograms.place, histograms.cell, histograms.steps, shape.size)
+    merged = _merged(histograms.buckets)
+    shape = shape_of(-(-histograms.buckets // merged))
+    forest = Forest(histograms.place, histograms.cell // merged, histograms.steps, shape.size)
     for_tree = epsilon * (1 - POINTS) if draws_points(ranks) else epsilon
     sensitivity = -(-histograms.reach // CHAIN) * CHAIN
     ends = find(
         forest, histograms.groups, shape, tuple(order), for_tree, sensitivity, histograms.row, confidence
     )
-    points = _points(histograms, order, epsilon * POINTS) if draws_points(ranks) else ends.points
+    if draws_points(ranks):
+        points = _points(histograms, order, epsilon * POINTS)
+    else:
+        points = ends.points * merged + merged // 2
     points = np.sort(np.minimum(points, histograms.buckets - 1), axis=0)
-    lows = np.minimum(ends.lows, points)
-    highs = np.maximum(np.minimum(ends.highs, histograms.buckets - 1), points)
+    lows = np.minimum(ends.lows * merged, points)
+    highs = np.maximum(np.minimum(ends.highs * merged + merged, histograms.buckets) - 1, points)
     asked = [order.index(rank) for rank in ranks]
     return Quantiles(points[asked], lows[asked], highs[asked])
 

@@ -28,7 +28,7 @@ from incrowd.query.expressions import condition, total
 from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
 from incrowd.query.plan import Aggregate, Level, Measure
-from incrowd.query.quantile_cells import cells_of, note_of, ranks_of
+from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
 from incrowd.query.typed import Typed, double, said
 
@@ -314,7 +314,8 @@ class Aggregates:
     ) -> Made:
         ranks = ranks_of(node, label)
         value = self._value(node.this, label.partition("(")[0], test, bounds)
-        low, high, cells = cells_of(value.low, value.high, value.whole)
+        most = GROUPED if self.keys else BUCKETS
+        low, high, cells = cells_of(value.low, value.high, value.whole, most)
         words = f"the histogram of {label}"
         measure = Measure(
             "", "row", "rows", value.present, value.typed.sql, low, high, 0, value.whole, None, words, cells

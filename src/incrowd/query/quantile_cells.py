@@ -9,7 +9,10 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.sql import number
 
-BUCKETS = 4096
+BUCKETS = 65_536
+"""The most cells of a histogram."""
+GROUPED = 4_096
+"""The most cells of each group's: each group is looked at by itself."""
 EXTREME = 0.01
 """MIN and MAX are answered as this quantile and its mirror image."""
 _NARROWEST = 1e-250
@@ -45,17 +48,17 @@ def note_of(node: exp.Expr, label: str) -> str:
     )
 
 
-def cells_of(low: float, high: float, whole: bool) -> tuple[float, float, int]:
+def cells_of(low: float, high: float, whole: bool, most: int = BUCKETS) -> tuple[float, float, int]:
     """The range of a histogram and the number of its equal cells; one cell per whole number if they are few.
 
     >>> cells_of(17, 90, True), cells_of(0.0, 1.0, False)
-    ((17, 91, 74), (0.0, 1.0, 4096))
+    ((17, 91, 74), (0.0, 1.0, 65536))
     """
     if whole:
         low, high = math.floor(low), math.ceil(high)
-        if high - low < BUCKETS:
+        if high - low < most:
             return low, high + 1, int(high - low) + 1
-    if not (high - low) / BUCKETS > _NARROWEST:
+    if not (high - low) / most > _NARROWEST:
         # A constant: any range that holds it will do.
         high = low + max(abs(low), 1.0) * 1e-9
-    return low, high, BUCKETS
+    return low, high, most
