@@ -232,9 +232,9 @@ def test_each_line_states_the_event_of_its_noise() -> None:
     assert line("sum", "gaussian", mu=0.5).guarantee == gaussian(0.5)
     assert line("keys", "gaussian", mu=0.5, delta=small).guarantee == gaussian(0.5) + threshold(small)
     assert line("keys", "selection", epsilon=third, delta=small).guarantee == approximate(third, small)
-    # Half of it draws the point; the other half, or all, is shared by the levels of the tree.
+    # A quarter of it draws the point; the rest, or all, is shared by the levels of the tree.
     point = line("quantile", "exponential", epsilon=third, levels=4)
-    assert point.guarantee == bounded_range(third / 2) + laplace(third / 8, 1024) * 4
+    assert point.guarantee == bounded_range(third / 4) + laplace(third / 4 * 3 / 4, 1024) * 4
     assert line("quantile", "laplace", epsilon=third, levels=4).guarantee == laplace(third / 4, 1024) * 4
 
 
@@ -364,4 +364,4 @@ def test_a_quantile_s_line_says_whether_its_point_is_drawn_and_how_high_its_tree
     priced = curator().price(f"SELECT {asked} FROM people", 1.0, delta=0.0, contribution=1)
     (line,) = priced.lines
     assert (line.kind, line.noise) == ("quantile", noise)
-    assert line.levels == 2 and line.least == pytest.approx(1 / 2 / (2 if noise == "exponential" else 1))
+    assert line.levels == 2 and line.least == pytest.approx(1 / 2 * (3 / 4 if noise == "exponential" else 1))

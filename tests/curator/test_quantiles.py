@@ -119,7 +119,7 @@ def test_a_mutant_that_rounds_the_target_is_caught_in_many_groups() -> None:
 def test_released_points_follow_the_stated_law() -> None:
     """4,000 groups against the exact law; chi-square, failure below 1e-7."""
     cells, epsilon, total = [3, 0, 5, 1], Fraction(4), 4_000
-    law = np.exp(law_of_point(cells, 0.5, epsilon / 2, 1))
+    law = np.exp(law_of_point(cells, 0.5, epsilon / 4, 1))
     law /= law.sum()
     drawn = quantiles.release(histograms(*[cells] * total), (0.5,), epsilon, 0.9)
     counts = np.bincount(drawn.points[0], minlength=4)
@@ -170,15 +170,17 @@ def test_every_point_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.Mo
     monkeypatch.setattr(quantiles, "categorical", noted)
     drawn = quantiles.release(histograms([2, 3, 5], reach=3, row=2), (0.5, 0.25), Fraction(1), 0.9)
     assert drawn.points[:, 0].tolist() == [1, 1]
-    # Half of epsilon for two points, over twice the sensitivity, over the 3/4 and 1/2 that a target may move.
-    point = Fraction(1, 2) / 2 / 6
+    # A quarter of epsilon for two points, over twice the sensitivity, over what a target may move: 3/4, 1/2.
+    point = Fraction(1, 4) / 2 / 6
     # Rank 1/4 of 10 is 5/2: counted in halves, at half the rate.
     assert draws == [([-1, 0, -5], point / Fraction(3, 4) / 2), ([-3, 0, 0], point / Fraction(1, 2))]
 
 
-@pytest.mark.parametrize(("ranks", "share"), [((0.5,), 2), ((0.5, 0.5, 0.1), 2), ((0.1, 0.2, 0.3), 1)])
+@pytest.mark.parametrize(
+    ("ranks", "share"), [((0.5,), "3/4"), ((0.5, 0.5, 0.1), "3/4"), ((0.1, 0.2, 0.3), "1")]
+)
 def test_the_tree_uses_what_the_points_leave_at_every_level(
-    ranks: tuple[float, ...], share: int, monkeypatch: pytest.MonkeyPatch
+    ranks: tuple[float, ...], share: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[Fraction, int]] = []
 
@@ -191,7 +193,7 @@ def test_the_tree_uses_what_the_points_leave_at_every_level(
     quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95)
     assert quantiles.levels_of(81) == 2
     # Two levels share it; the sensitivity is rounded up to whole multiples of the chain that is stated.
-    assert made[0] == (Fraction(1, share) / 2, 2_048)
+    assert made[0] == (Fraction(share) / 2, 2_048)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from incrowd.noise import categorical
 from incrowd.query import Measure
 
 MOST = 2**62
-POINTS = Fraction(1, 2)
+POINTS = Fraction(1, 4)
 """The part of epsilon for points that are drawn by themselves; the rest is for the tree."""
 MOST_DRAWN = 2
 TREE_CELLS = 4_096
