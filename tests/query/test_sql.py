@@ -156,7 +156,8 @@ def test_a_deep_question_is_refused_at_once(sql: str) -> None:
     began = time.process_time()
     with pytest.raises(QueryError, match="nested too deeply to be read; write it in smaller steps"):
         parse(sql)
-    assert time.process_time() - began < 1
+    # They took 11 to 191 seconds; a busy machine needs up to two for what a quiet one does in a third of one.
+    assert time.process_time() - began < 5
 
 
 def test_ordinary_depth_is_read() -> None:
