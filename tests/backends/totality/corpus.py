@@ -64,10 +64,10 @@ def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = Fal
 def questions_asked() -> Iterator[tuple[str, dict[str, int]]]:
     """The questions of the fixed lists: every expression, condition and pair of bounds."""
     bounds = "contribution_bounds_per_row => (-1e9, 1e9)"
-    for each in lists.EXPRESSIONS:
+    for expression in lists.EXPRESSIONS:
         for stated in (bounds, bounds.replace("row", "group")):
-            yield f"SELECT SUM({each}, {stated}) AS a FROM visits AS v", {}
-        yield f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", {"rows": 1}
+            yield f"SELECT SUM({expression}, {stated}) AS a FROM visits AS v", {}
+        yield f"SELECT {expression} AS k, COUNT(*) FROM visits AS v GROUP BY k", {"rows": 1}
     for condition in lists.CONDITIONS:
         inner = (
             "SELECT user_id, MIN(v.f) AS f, SUM(v.x) AS s, AVG(v.f) AS a, MAX(v.d) AS d "
@@ -103,28 +103,30 @@ BOUNDS = [
 @functools.cache
 def rows() -> tuple[exp.Query, ...]:
     """The rows of a question for each expression and condition, without what is made of them."""
-    found = []
-    for each in (*lists.EXPRESSIONS, *lists.CONDITIONS):
-        (leaf,) = plan_of(f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1).leaves
-        found.append(leaf.rows)
-    return tuple(found)
+    queries = []
+    for expression in (*lists.EXPRESSIONS, *lists.CONDITIONS):
+        (leaf,) = plan_of(
+            f"SELECT {expression} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1
+        ).leaves
+        queries.append(leaf.rows)
+    return tuple(queries)
 
 
 @functools.cache
 def fixed(count: int) -> tuple[tuple[str, exp.Query], ...]:
     """Mode and tree of the statements of some questions of the fixed lists, in DuckDB's words."""
     asked = list(questions_asked())
-    found = []
+    statements = []
     for place, (sql, contribution) in enumerate(asked[:: max(1, len(asked) // count)]):
         (leaf,) = plan_of(sql, "user", **contribution).leaves
-        found += [("user", each) for each in statements_of(leaf, (0, 45)[place % 2])]
-    return tuple(found)
+        statements += [("user", statement) for statement in statements_of(leaf, (0, 45)[place % 2])]
+    return tuple(statements)
 
 
 @functools.cache
 def generated(count: int) -> tuple[tuple[str, exp.Query], ...]:
     """The same of generated questions."""
-    found: list[tuple[str, exp.Query]] = []
+    statements: list[tuple[str, exp.Query]] = []
 
     @settings(
         max_examples=count,
@@ -144,17 +146,17 @@ def generated(count: int) -> tuple[tuple[str, exp.Query], ...]:
     )
     def draw(asked: Asked, cells: int, generous: int, rows: int | None, groups: int | None, l2: bool) -> None:
         for leaf in plan_of(asked.sql, asked.mode, rows=rows, groups=groups).leaves:
-            found.extend((asked.mode, tree) for tree in statements_of(leaf, cells, generous, l2))
+            statements.extend((asked.mode, tree) for tree in statements_of(leaf, cells, generous, l2))
 
     draw()
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(statements))
 
 
 @functools.cache
 def tables_of(engine: str, mode: str) -> dict[str, exp.Query]:
     """The queries that read the houses' tables on an engine."""
     catalog = catalog_of(mode)
-    found: dict[str, exp.Query] = {}
+    queries: dict[str, exp.Query] = {}
     for place, name in enumerate(catalog.tables):
         if engine == "postgres":
             origin = exp.Table(
@@ -162,12 +164,12 @@ def tables_of(engine: str, mode: str) -> dict[str, exp.Query]:
             )
             types = POSTGRES_TYPES[name]
             read = reader({column: Column(kind) for column, kind in types.items()})
-            found[name] = projection(catalog, name, origin, types, read, postgres_sql.DIALECT)
+            queries[name] = projection(catalog, name, origin, types, read, postgres_sql.DIALECT)
         else:
             origin = exp.Table(this=exp.to_identifier(f"incrowd_{place}", quoted=True))
             made = projection(catalog, name, origin, SPARK_TYPES[name], spark_columns.read, spark_sql.DIALECT)
-            found[name] = made.select(exp.column(spark_sql.PLACE, quoted=True))
-    return found
+            queries[name] = made.select(exp.column(spark_sql.PLACE, quoted=True))
+    return queries
 
 
 @functools.cache

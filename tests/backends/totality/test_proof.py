@@ -138,7 +138,9 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize(("engine", "sql"), [(engine, sql) for engine, each in OWN.items() for sql in each])
+@pytest.mark.parametrize(
+    ("engine", "sql"), [(engine, sql) for engine, statements in OWN.items() for sql in statements]
+)
 def test_what_may_raise_on_one_engine_is_refused_there(engine: str, sql: str) -> None:
     with pytest.raises(BackendError):
         prover(engine).prove(tree(sql, engine))

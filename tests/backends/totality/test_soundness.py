@@ -130,9 +130,9 @@ def extreme_rows(rows: int = 160) -> pa.Table:
 def asked(count: int, seed: int) -> list[str]:
     """SELECTs of one expression each, over rows or over groups."""
     trees = Trees(seed)
-    found = [f"SELECT {trees.expression()} AS x FROM t" for _ in range(count)]
-    found += [f"SELECT {trees.aggregate()} AS x FROM t GROUP BY b" for _ in range(count // 6)]
-    return list(dict.fromkeys(found))
+    selects = [f"SELECT {trees.expression()} AS x FROM t" for _ in range(count)]
+    selects += [f"SELECT {trees.aggregate()} AS x FROM t GROUP BY b" for _ in range(count // 6)]
+    return list(dict.fromkeys(selects))
 
 
 def split(
@@ -153,28 +153,28 @@ def split(
 
 def raising(statements: list[str], run: Callable[[str], object], error: type[Exception]) -> list[str]:
     """The statements that raise."""
-    found = []
-    for each in statements:
+    failing = []
+    for statement in statements:
         try:
-            run(each)
+            run(statement)
         except error:
-            found.append(each)
-    return found
+            failing.append(statement)
+    return failing
 
 
 def raising_together(
     statements: list[str], run: Callable[[str], object], error: type[Exception]
 ) -> list[str]:
     """The same, many at a time: one of them stands for all if all is well."""
-    found = []
+    failing = []
     for start in range(0, len(statements), BATCH):
         chunk = statements[start : start + BATCH]
-        joined = " UNION ALL ".join(f"SELECT COUNT(x) AS n FROM ({each}) AS q" for each in chunk)
+        joined = " UNION ALL ".join(f"SELECT COUNT(x) AS n FROM ({statement}) AS q" for statement in chunk)
         try:
             run(joined)
         except error:
-            found += raising(chunk, run, error)
-    return found
+            failing += raising(chunk, run, error)
+    return failing
 
 
 def test_what_is_proven_never_raises_on_duckdb() -> None:
@@ -194,14 +194,14 @@ def test_what_is_proven_never_raises_on_duckdb() -> None:
 
 def translated(statements: list[str], dialect: Dialect, origin: exp.Table) -> list[exp.Query]:
     """The same in another engine's words; what a dialect does not know is left out."""
-    found = []
+    queries = []
     reads = {"t": exp.select(*(exp.column(name, quoted=True) for name in COLUMNS)).from_(origin)}
-    for each in statements:
+    for statement in statements:
         try:
-            found.append(translate(tree(each), dialect, reads))
+            queries.append(translate(tree(statement), dialect, reads))
         except BackendError:
             continue
-    return found
+    return queries
 
 
 POSTGRES = {
@@ -254,5 +254,7 @@ def test_what_is_proven_never_raises_on_spark(tmp_path: Path) -> None:
     kept, _ = split(Prover("spark", {"extremes": types}), statements, "spark")
     assert len(kept) > len(statements) / 6
     for start in range(0, len(kept), BATCH):
-        counts = [f"SELECT COUNT(x) AS n FROM ({each}) AS q" for each in kept[start : start + BATCH]]
+        counts = [
+            f"SELECT COUNT(x) AS n FROM ({statement}) AS q" for statement in kept[start : start + BATCH]
+        ]
         session.sql(" UNION ALL ".join(counts)).collect()
