@@ -87,7 +87,7 @@ def _postgres_values(column: pa.ChunkedArray) -> list[Any]:
     if pa.types.is_date(column.type):
         return [_moment(day, INFINITE_DAY, 86_400_000_000) for day in column.cast(pa.int32()).to_pylist()]
     if pa.types.is_timestamp(column.type):
-        return [_moment(each, INFINITE_INSTANT, 1) for each in column.cast(pa.int64()).to_pylist()]
+        return [_moment(instant, INFINITE_INSTANT, 1) for instant in column.cast(pa.int64()).to_pylist()]
     return list(column.to_pylist())
 
 

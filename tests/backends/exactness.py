@@ -37,7 +37,7 @@ def check_exactness(asked: Asked, leaf: Leaf, tables: dict[str, pa.Table]) -> No
             aggregate = leaf.aggregates[order.index(text)]
             _check(leaf, aggregate, numbers, key, plain.column(f"value{place}")[row].as_py())
     if asked.keys:
-        groups = {key[:-1] for found in numbers.values.values() for key, value in found.items() if value}
+        groups = {key[:-1] for totals in numbers.values.values() for key, value in totals.items() if value}
         assert groups <= seen
 
 
@@ -59,7 +59,7 @@ def _check(leaf: Leaf, aggregate: Aggregate, numbers: Numbers, key: tuple[Any, .
     if aggregate.kind == "quantile":
         _check_quantile(leaf, aggregate, numbers, key, plain)
         return
-    sums = [_steps(leaf, numbers, each.name, key) * each.step for each in facts]
+    sums = [_steps(leaf, numbers, measure.name, key) * measure.step for measure in facts]
     rows = 100  # the most that a group has: 14 visits, each joined to at most 6 others
     if aggregate.kind in ("count", "sum"):
         exact = facts[0].whole and facts[0].exponent <= 0
@@ -77,9 +77,9 @@ def _check(leaf: Leaf, aggregate: Aggregate, numbers: Numbers, key: tuple[Any, .
         return
     more = count / (count - 1) if aggregate.sample else 1.0
     if aggregate.kind == "var":
-        found = _variance(sums[0], sums[1], count, facts[1].centre) * more
+        variance = _variance(sums[0], sums[1], count, facts[1].centre) * more
         plain = plain**2 if aggregate.root else plain
-        assert math.isclose(found, plain, rel_tol=1e-6, abs_tol=TOLERANCE * (1 + facts[1].high))
+        assert math.isclose(variance, plain, rel_tol=1e-6, abs_tol=TOLERANCE * (1 + facts[1].high))
         return
     cross = sums[-2] / count - sums[0] * sums[1] / count**2
     scale = 1 + facts[-2].high
@@ -107,7 +107,7 @@ def _check_quantile(
         if part.kind == "histogram" and measure.name in part.columns
     ]
     cells = {
-        found[-1]: weight for found, weight in numbers.values.get((index, 0), {}).items() if found[:-1] == key
+        group[-1]: weight for group, weight in numbers.values.get((index, 0), {}).items() if group[:-1] == key
     }
     one = 1 << -measure.exponent
     assert all(weight % one == 0 for weight in cells.values())

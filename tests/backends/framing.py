@@ -35,8 +35,8 @@ def opened(frame: Any, **settings: Any) -> Curator:
 
 def held(curator: Curator, column: str = "x") -> list[Any]:
     """What the engine reads in a column, by the rows' ids."""
-    found = curator._backend._run(tree(f'SELECT id, "{column}" AS x FROM t')).to_pylist()  # type: ignore[attr-defined]
-    return [each["x"] for each in sorted(found, key=lambda each: int(each["id"]))]
+    rows = curator._backend._run(tree(f'SELECT id, "{column}" AS x FROM t')).to_pylist()  # type: ignore[attr-defined]
+    return [row["x"] for row in sorted(rows, key=lambda row: int(row["id"]))]
 
 
 def beside(column: Any) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def column_of(kind: pa.DataType, rows: list[Any]) -> pa.Array:
     if pa.types.is_null(kind):
         return pa.nulls(len(rows), kind)
     if str(kind) == "extension<arrow.uuid>":
-        return pa.array([None if each is None else each.bytes for each in rows], kind)
+        return pa.array([None if value is None else value.bytes for value in rows], kind)
     if pa.types.is_decimal(kind) and kind.scale > kind.precision:
         # Arrow reads such values, but makes none of Python's decimals.
-        whole = [None if each is None else each.scaleb(kind.scale) for each in rows]
+        whole = [None if value is None else value.scaleb(kind.scale) for value in rows]
         plain = pa.array(whole, pa.decimal128(kind.precision, 0))
         return pa.Array.from_buffers(kind, len(rows), plain.buffers())
     return values.array(rows, kind)
@@ -88,5 +88,5 @@ def seen(frame: Any, **settings: Any) -> Any:
         assert isinstance(outcome.error, CatalogError), repr(outcome.error)
         return str(outcome.error)
     with outcome.value as curator:
-        facts = {name: each.type for name, each in curator.catalog.tables["t"].columns.items()}
-        return facts, [str(each.message) for each in told]
+        facts = {name: column.type for name, column in curator.catalog.tables["t"].columns.items()}
+        return facts, [str(warning.message) for warning in told]

@@ -115,7 +115,7 @@ def sources_for(mode: str) -> list[Source]:
     """Every shape of FROM that keeps ownership in a house of this kind."""
     v = _rows("v")
     unit = "" if mode == "row" else ("v.user_id" if mode == "user" else "(v.user_id, v.day)")
-    found = [
+    sources = [
         Source("visits AS v", *v, unit),
         Source(
             "visits AS v JOIN cities AS c ON v.city = c.city",
@@ -143,7 +143,7 @@ def sources_for(mode: str) -> list[Source]:
         ),
     ]
     if mode == "row":
-        return found
+        return sources
     units = "user_id" if mode == "user" else "user_id, day"
     on = "v.user_id = s.user_id" + ("" if mode == "user" else " AND v.day = s.day")
     per = (
@@ -171,7 +171,7 @@ def sources_for(mode: str) -> list[Source]:
     both = (*v[0], "s.m", "s.w", "s.m + v.x")
     p_unit = unit.replace("v.", "p.")
     return [
-        *found,
+        *sources,
         Source(f"visits AS v JOIN steps AS s ON {on}", both, (*v[1], "s.m > 3"), (*v[2], "s.m"), unit),
         Source(f"visits AS v LEFT JOIN steps AS s ON {on} AND s.m > 0", both, v[1], (*v[2], "s.m"), unit),
         Source(
@@ -279,7 +279,7 @@ def questions(draw: st.DrawFn, modes: tuple[str, ...] = ("row", "user", "per")) 
     heads = [f"{key} AS key{index}" for index, key in enumerate(keys)]
 
     def written(column: int) -> str:
-        texts = [f"{each[column]} AS value{index}" for index, each in enumerate(picked)]
+        texts = [f"{pair[column]} AS value{index}" for index, pair in enumerate(picked)]
         return source.prelude + "SELECT " + ", ".join([*heads, *texts]) + tail
 
-    return Asked(written(0), written(1), mode, len(keys), tuple(each for each, _ in picked), source)
+    return Asked(written(0), written(1), mode, len(keys), tuple(aggregate for aggregate, _ in picked), source)

@@ -231,7 +231,7 @@ def without_each_unit(
     for unit in sorted(units):  # the heavy one first
         kept = {}
         for name, table in tables.items():
-            rows = zip(*(table.column(each).to_pylist() for each in names), strict=True)
+            rows = zip(*(table.column(column).to_pylist() for column in names), strict=True)
             kept[name] = table.filter(pa.array([row != unit for row in rows], pa.bool_()))
         yield kept
 
@@ -250,7 +250,7 @@ def with_a_unit_replaced(
     for name in tables:
         parts = []
         for table, own in ((tables[name], False), (others[name], True)):
-            rows = zip(*(table.column(each).to_pylist() for each in names), strict=True)
+            rows = zip(*(table.column(column).to_pylist() for column in names), strict=True)
             parts.append(table.filter(pa.array([(row == unit) == own for row in rows], pa.bool_())))
         made[name] = pa.concat_tables(parts)
     return made
@@ -287,9 +287,9 @@ def run(engine: Backend, statement: Statement) -> Numbers:
     for row, part in enumerate(parts):
         key = (*(column[row] for column in keys), cells[row])
         for place in range(width):
-            found = values.setdefault((part, place), {})
-            assert key not in found, "one line per group"
-            found[key] = numbers[place][row] or 0
+            sums = values.setdefault((part, place), {})
+            assert key not in sums, "one line per group"
+            sums[key] = numbers[place][row] or 0
     return Numbers(statement, values)
 
 
@@ -299,11 +299,11 @@ def _same_nan(value: Any) -> Any:
 
 def capped(leaf: Leaf, cells: int, generous: int) -> tuple[Leaf, dict[str, float]]:
     """The leaf with its open caps at 2^cells steps of the census, and generous ones above them."""
-    caps = {key: 2.0 ** census_exponent(each) * 2.0**cells for key, each in leaf.uncapped.items()}
+    caps = {key: 2.0 ** census_exponent(measure) * 2.0**cells for key, measure in leaf.uncapped.items()}
     large = {
-        each.name: caps[each.weigh_key] * 2.0**generous
-        for each in leaf.measures.values()
-        if each.cap is None and not each.buckets
+        measure.name: caps[measure.weigh_key] * 2.0**generous
+        for measure in leaf.measures.values()
+        if measure.cap is None and not measure.buckets
     }
     return leaf.with_caps(caps), large
 
@@ -337,7 +337,7 @@ def check_census(before: Numbers, after: Numbers, times: int = 1) -> None:
         one, two = (
             [next(iter(run.values[index, place].values()), 0) for place in places] for run in (before, after)
         )
-        cells = [[a - b for a, b in zip(each, [*each[1:], 0], strict=True)] for each in (one, two)]
+        cells = [[a - b for a, b in zip(counts, [*counts[1:], 0], strict=True)] for counts in (one, two)]
         assert sum(abs(a - b) for a, b in zip(*cells, strict=True)) <= times
 
 
@@ -370,14 +370,14 @@ def check_leaf(
 
 def _same_people(tables: Mapping[str, pa.Table], mode: str) -> dict[str, pa.Table]:
     """The tables in reverse order, and without the rows that belong to nobody."""
-    found = {
+    reordered = {
         name: table.take(pa.array(range(table.num_rows)[::-1], pa.int64())) for name, table in tables.items()
     }
     if mode == "row":
-        return found
+        return reordered
     names = ("user_id",) if mode == "user" else ("user_id", "day")
-    for name, table in found.items():
+    for name, table in reordered.items():
         for column in names:
             table = table.filter(table.column(column).is_valid())
-        found[name] = table
-    return found
+        reordered[name] = table
+    return reordered

@@ -30,10 +30,10 @@ def plain(node: Any, engine: str = "duckdb") -> Any:
     if isinstance(node, exp.Paren):
         return plain(node.this, engine)
     if isinstance(node, list):
-        return tuple(plain(each, engine) for each in node)
+        return tuple(plain(child, engine) for child in node)
     if not isinstance(node, exp.Expr):
         return _SAME.get(node, node)
     parts = {name: plain(part, engine) for name, part in node.args.items() if part and name not in _HINTS}
     # Spark's parser reads CAST as TRY_CAST without `safe`, and so does the proof.
     cast = engine == "spark" and isinstance(node, exp.TryCast) and not node.args.get("safe")
-    return "cast" if cast else node.key, tuple(sorted(parts.items(), key=lambda each: each[0]))
+    return "cast" if cast else node.key, tuple(sorted(parts.items(), key=lambda item: item[0]))

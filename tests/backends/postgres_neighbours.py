@@ -46,20 +46,20 @@ def facts(url: str, person: str = "text", table: str = "visits", **columns: Mapp
 
 def execute(url: str, *statements: str) -> None:
     with psycopg.connect(url, autocommit=True) as owner:
-        for each in statements:
-            owner.execute(each.encode())
+        for statement in statements:
+            owner.execute(statement.encode())
 
 
 def visits(url: str, person: str, *people: str, note: str = "text", x: str = "integer") -> None:
     """A new table in which each person has five rows of group a."""
     kind = "SELECT relkind FROM pg_class WHERE oid = to_regclass('public.visits')"
     with psycopg.connect(url) as owner:
-        found = owner.execute(kind.encode()).fetchone()
-    execute(url, "DROP VIEW visits" if found == ("v",) else "DROP TABLE IF EXISTS visits CASCADE")
+        row = owner.execute(kind.encode()).fetchone()
+    execute(url, "DROP VIEW visits" if row == ("v",) else "DROP TABLE IF EXISTS visits CASCADE")
     execute(url, "DROP TABLE IF EXISTS later CASCADE")
     execute(url, f"CREATE TABLE visits (person {person}, grp text, x {x}, note {note})")
-    for each in people:
-        execute(url, f"INSERT INTO visits SELECT {each}, 'a', 1, 'flu' FROM generate_series(1, 5)")
+    for name in people:
+        execute(url, f"INSERT INTO visits SELECT {name}, 'a', 1, 'flu' FROM generate_series(1, 5)")
 
 
 def hostile(person: str, note: str = "'flu'", rows: int = 500) -> str:
@@ -71,7 +71,7 @@ def check_neighbours(
     url: str, catalog: Catalog, add: Iterable[str], questions: Iterable[str] = QUESTIONS, rows: float = 1.0
 ) -> None:
     """Ask before and after the statements `add`, which put one unit in; open the database each time."""
-    found = []
+    runs = []
     for statements in ((), tuple(add)):
         execute(url, *statements)
         engine = Postgres(catalog)
@@ -80,6 +80,6 @@ def check_neighbours(
             (leaf,) = bound(parse(sql), catalog, None, Contribution(rows=rows, groups=1.0)).leaves
             results.append((leaf, run(engine, release_statement(leaf))))
         engine.close()
-        found.append(results)
-    for (leaf, before), (_, after) in zip(*found, strict=True):
+        runs.append(results)
+    for (leaf, before), (_, after) in zip(*runs, strict=True):
         check_sensitivity(leaf, {}, before, after)

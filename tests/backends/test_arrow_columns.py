@@ -30,7 +30,7 @@ LEFT_OUT = (
     *(pa.dense_union([pa.field("a", pa.int8())]), pa.fixed_shape_tensor(pa.int8(), [2])),
 )
 KEPT = (
-    *(each for each in values.EVERY if column_type(type_name(each)) is not None),
+    *(kind for kind in values.EVERY if column_type(type_name(kind)) is not None),
     *(pa.null(), pa.uuid(), pa.decimal32(5, 2), pa.decimal64(18, 2), pa.decimal128(5, -2)),
     *(pa.decimal128(3, 5), pa.decimal256(38, 3), pa.decimal256(60, -3), pa.timestamp("us", "nonsense")),
     *(pa.large_string(), pa.string_view(), pa.float16()),
@@ -39,23 +39,24 @@ KEPT = (
 
 @pytest.mark.parametrize("how", ENCODINGS)
 def test_no_column_vanishes_in_silence(how: str) -> None:
-    columns = {str(each): encoded(pa.nulls(2, each), how) for each in (*KEPT, *LEFT_OUT)}
+    columns = {str(kind): encoded(pa.nulls(2, kind), how) for kind in (*KEPT, *LEFT_OUT)}
     facts, told = seen(pa.table({"id": [1, 2], **columns}))
     assert list(facts) == ["id", *(name for name in columns if name in map(str, KEPT))]
     expected = [
-        f"tables.t: {each} is left out, for its type {each} cannot be asked about" for each in LEFT_OUT
+        f"tables.t: {kind} is left out, for its type {kind} cannot be asked about" for kind in LEFT_OUT
     ]
-    assert all(each.startswith(text) for each, text in zip(told, expected, strict=True))
+    assert all(warning.startswith(text) for warning, text in zip(told, expected, strict=True))
 
 
 def test_every_column_can_be_grouped_by_whatever_it_holds() -> None:
     rows = {kind: (None, *nasty(kind)[:99]) for kind in KEPT}
     columns = {
-        str(kind): column_of(kind, [each[i % len(each)] for i in range(100)]) for kind, each in rows.items()
+        str(kind): column_of(kind, [column[i % len(column)] for i in range(100)])
+        for kind, column in rows.items()
     }
     with opened(pa.table({"id": np.arange(100), **columns})) as curator:
-        for each in columns:
-            curator.ask(f'SELECT "{each}" AS x, COUNT(*) AS n FROM t GROUP BY 1', epsilon=1.0)
+        for name in columns:
+            curator.ask(f'SELECT "{name}" AS x, COUNT(*) AS n FROM t GROUP BY 1', epsilon=1.0)
 
 
 def framed(column: Any, library: str) -> Any:
@@ -80,9 +81,9 @@ def test_one_row_decides_neither_types_nor_columns_nor_success(data: st.DataObje
     mine = data.draw(st.sampled_from(nasty(kind)))
     unit = data.draw(st.sampled_from(["id", "x", "row"]))
     sides = [
-        framed(encoded(column_of(kind, each), how), library) for each in ([None, None], [None, None, mine])
+        framed(encoded(column_of(kind, rows), how), library) for rows in ([None, None], [None, None, mine])
     ]
-    if not any(each is None for each in sides):
+    if not any(side is None for side in sides):
         assert seen(sides[0], unit=unit) == seen(sides[1], unit=unit)
 
 
@@ -102,7 +103,7 @@ def test_one_row_decides_neither_types_nor_columns_nor_success(data: st.DataObje
         (pa.date64(), [86_400_000, None], [dt.date(1970, 1, 2), None]),
         (pa.uuid(), [uuid.UUID(int=7), None], ["00000000-0000-0000-0000-000000000007", None]),
     ],
-    ids=lambda each: str(each) if isinstance(each, pa.DataType) else "",
+    ids=lambda parameter: str(parameter) if isinstance(parameter, pa.DataType) else "",
 )
 def test_rare_types_are_read_by_their_values(kind: pa.DataType, rows: list[Any], expected: list[Any]) -> None:
     for how in ENCODINGS:
@@ -118,7 +119,7 @@ def runs(column: pa.Array) -> pa.Array:
 
 def test_runs_are_read_from_where_they_are_cut() -> None:
     for column in (pa.array([1, None, 3]), pa.array(["a", None, "b"], pa.string_view())):
-        expected = [each for each in column.to_pylist() for _ in range(2)]
+        expected = [value for value in column.to_pylist() for _ in range(2)]
         chunks = pa.chunked_array([runs(column), runs(column).slice(1, 2)])
         assert plain(chunks).to_pylist() == [*expected, *expected[1:3]]
 
@@ -138,13 +139,13 @@ def test_encodings_within_encodings_are_read() -> None:
 def test_codes_for_the_same_value_are_one_value() -> None:
     codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", "a", None]))
     curator = opened(pa.table({"id": codes}))
-    found = curator._backend._run(tree("SELECT COUNT(DISTINCT id) AS n FROM t"))  # type: ignore[attr-defined]
-    assert found.to_pylist() == [{"n": 1}]
+    answer = curator._backend._run(tree("SELECT COUNT(DISTINCT id) AS n FROM t"))  # type: ignore[attr-defined]
+    assert answer.to_pylist() == [{"n": 1}]
 
 
 def addresses(column: pa.ChunkedArray) -> Iterator[int]:
     for chunk in column.chunks:
-        yield from (each.address for each in chunk.buffers() if each is not None and each.size)
+        yield from (buffer.address for buffer in chunk.buffers() if buffer is not None and buffer.size)
         if pa.types.is_dictionary(chunk.type):
             yield from addresses(pa.chunked_array([chunk.dictionary]))
 
@@ -155,7 +156,7 @@ def test_a_copy_shares_no_memory_with_its_original(how: str) -> None:
         rows = [None, *nasty(kind)[:20]]
         whole = pa.table({"x": encoded(column_of(kind, rows), how)}).column("x")
         for column in (whole, whole.slice(1, 3)):
-            found = readable(plain(column))
-            made = copied(found)
-            assert made.type == found.type and made.to_string(window=99) == found.to_string(window=99)
-            assert not set(addresses(made)) & {*addresses(found), *addresses(column)}
+            original = readable(plain(column))
+            made = copied(original)
+            assert made.type == original.type and made.to_string(window=99) == original.to_string(window=99)
+            assert not set(addresses(made)) & {*addresses(original), *addresses(column)}

@@ -14,8 +14,8 @@ from incrowd.backends.duckdb import DuckDB
 
 def methods(engine: type) -> Mapping[str, Callable[..., Any]]:
     """The methods of an engine that are no secret of its own."""
-    found = inspect.getmembers(engine, inspect.isfunction)
-    return {name: method for name, method in found if not name.startswith("_")}
+    members = inspect.getmembers(engine, inspect.isfunction)
+    return {name: method for name, method in members if not name.startswith("_")}
 
 
 def missing(engine: type) -> set[str]:

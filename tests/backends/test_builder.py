@@ -29,8 +29,8 @@ def test_equal_expressions_share_a_column() -> None:
     columns = Columns("v")
     twice = [joined(exp.Add, column("a"), number(1)) for _ in range(2)]
     other = joined(exp.Add, column("a"), number(2))
-    assert [columns.name(each) for each in (*twice, other)] == ["v0", "v0", "v1"]
-    assert [text_of(each) for each in columns.picked()] == ["a + 1 AS v0", "a + 2 AS v1"]
+    assert [columns.name(expression) for expression in (*twice, other)] == ["v0", "v0", "v1"]
+    assert [text_of(expression) for expression in columns.picked()] == ["a + 1 AS v0", "a + 2 AS v1"]
 
 
 @pytest.mark.parametrize("mode", ["row", "user", "per"])
@@ -40,8 +40,8 @@ def test_every_select_of_a_statement_has_the_same_columns(name: str, mode: str) 
     parts = [statement.tree]
     while isinstance(parts[0], exp.Union):
         parts = [parts[0].this, parts[0].expression, *parts[1:]]
-    listed = [[each.alias_or_name for each in part.expressions] for part in parts]
-    assert len(parts) == len(statement.parts) and all(each == listed[0] for each in listed)
+    listed = [[expression.alias_or_name for expression in part.expressions] for part in parts]
+    assert len(parts) == len(statement.parts) and all(names == listed[0] for names in listed)
     width = max(len(part.columns) if part.kind != "totals" else 2 for part in statement.parts)
     keys = [f"k{place}" for place in range(statement.keys)]
     assert listed[0] == ["part", *keys, "cell", *(f"n{place}" for place in range(width))]
@@ -64,10 +64,10 @@ def test_no_node_of_a_statement_stands_in_two_places(name: str) -> None:
 
 def test_building_leaves_the_plan_as_it_is() -> None:
     (leaf,) = plan_of(ASKED["sums"], "user", rows=1).leaves
-    measures = [each.value for each in leaf.measures.values() if each.value is not None]
+    measures = [measure.value for measure in leaf.measures.values() if measure.value is not None]
     first, second = (text_of(release_statement(leaf).tree) for _ in range(2))
     assert first == second
-    assert all(each.parent is None for each in (leaf.rows, *measures))
+    assert all(node.parent is None for node in (leaf.rows, *measures))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_nobody_else_may_read_a_copy(tmp_path: Path) -> None:
     (tmp_path / "curator.copies").mkdir(mode=0o777)
     place = Copies(tmp_path / "curator.copies").copy(str(made(tmp_path)), "recipe", Scribe())
     assert stat.S_IMODE(place.parent.stat().st_mode) == 0o700
-    assert all(stat.S_IMODE(each.stat().st_mode) == 0o600 for each in place.parent.iterdir())
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in place.parent.iterdir())
 
 
 def test_a_changed_file_gets_a_new_copy_and_nothing_of_the_old_one_stays(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
         new = second.copy(str(source), "new recipe", scribe)
     second.sweep()
     assert not old.exists() and new.exists()
-    assert {each.name for each in folder.iterdir()} == {
+    assert {file.name for file in folder.iterdir()} == {
         new.name,
         new.with_suffix(".sum").name,
         "owner.txt",
@@ -135,7 +135,7 @@ def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
     with second.user("t"):
         pass
     second.sweep()
-    assert {each.name for each in folder.iterdir()} == {"owner.txt", "0.new"}
+    assert {file.name for file in folder.iterdir()} == {"owner.txt", "0.new"}
 
 
 def test_a_copy_is_private_while_it_is_written(tmp_path: Path) -> None:

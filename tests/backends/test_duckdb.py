@@ -65,8 +65,8 @@ def test_values_that_do_not_fit_their_type_are_null(tmp_path: Path) -> None:
     pq.write_table(
         pa.table({"user_id": ["1", "x", "2.5"], "age": [1.4, float("nan"), 1e300]}), tmp_path / "a.parquet"
     )
-    found = rows(DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")})))
-    assert sorted(found, key=str) == [(1, 1), (None, None), (None, None)]
+    answer = rows(DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")})))
+    assert sorted(answer, key=str) == [(1, 1), (None, None), (None, None)]
 
 
 def test_a_database_is_read_only_and_its_tables_may_be_called_otherwise(tmp_path: Path) -> None:
@@ -102,10 +102,10 @@ def test_frames_of_all_kinds_are_read_and_their_version_tells_nothing_of_their_r
     import polars as pl
 
     values = {"user_id": [1, 2], "age": [3, 4]}
-    arrays = {name: np.array(each) for name, each in values.items()}
+    arrays = {name: np.array(column) for name, column in values.items()}
     made = [pa.table(values), pd.DataFrame(values), pl.DataFrame(values), arrays]
     engines = [DuckDB(catalog({"frame": "f"}), {"f": frame}) for frame in made]
-    assert all(rows(each) == [(1, 3), (2, 4)] for each in engines)
+    assert all(rows(engine) == [(1, 3), (2, 4)] for engine in engines)
     assert engines[0].version(["t"]) == engines[0].version(["t"]) != engines[3].version(["t"])
     other = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1, 2], "age": [3, 5]})})
     assert other.version(["t"]) != engines[0].version(["t"])
@@ -139,7 +139,7 @@ def test_progress_is_reported_up_to_the_end() -> None:
     engine = DuckDB(catalog({"frame": "f"}), {"f": pa.table({"user_id": [1], "age": [77]})})
     seen: list[float] = []
     assert engine.run(tree("SELECT COUNT(*) AS n FROM t"), seen.append).to_pylist() == [{"n": 1}]
-    assert seen[-1] == 1.0 and all(0 <= each <= 1 for each in seen)
+    assert seen[-1] == 1.0 and all(0 <= share <= 1 for share in seen)
     with pytest.raises(BackendError):
         engine._run(tree("SELECT nothing FROM t"), seen.append)
 
@@ -165,8 +165,8 @@ def test_a_view_whose_rows_are_others_at_each_reading_is_read_once(tmp_path: Pat
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
     engine = DuckDB(facts)
     for _ in range(40):
-        found = engine.run(release_statement(leaf).tree).to_pylist()
-        counted = sum(each["n0"] or 0 for each in found if each["part"] == 0)
+        released = engine.run(release_statement(leaf).tree).to_pylist()
+        counted = sum(row["n0"] or 0 for row in released if row["part"] == 0)
         assert counted <= leaf.measures["m0"].sensitivity_steps
 
 

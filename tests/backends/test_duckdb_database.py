@@ -30,15 +30,15 @@ def catalog(file: Path, columns: dict[str, str], **table: Any) -> Catalog:
 
 def made(file: Path, *statements: str) -> Path:
     with duckdb.connect(str(file)) as connection:
-        for each in statements:
-            connection.execute(each)
+        for statement in statements:
+            connection.execute(statement)
     return file
 
 
 def sums(engine: DuckDB, facts: Catalog, sql: str) -> dict[Any, int]:
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
-    found = engine.run(release_statement(leaf).tree).to_pylist()
-    return {each.get("k0"): each["n0"] for each in found if each["part"] == 0}
+    released = engine.run(release_statement(leaf).tree).to_pylist()
+    return {row.get("k0"): row["n0"] for row in released if row["part"] == 0}
 
 
 @pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC", "NOCASE.NOACCENT"])
@@ -79,8 +79,8 @@ def test_columns_that_are_other_at_each_reading_are_read_once(tmp_path: Path) ->
         parse("SELECT k, COUNT(*) AS n FROM t GROUP BY k"), facts, None, Contribution(rows=1.0, groups=1.0)
     ).leaves
     for _ in range(20):
-        found = engine.run(release_statement(leaf).tree).to_pylist()
-        assert sum(each["n0"] for each in found if each["part"] == 0) <= leaf.measures["m0"].sensitivity_steps
+        released = engine.run(release_statement(leaf).tree).to_pylist()
+        assert sum(row["n0"] for row in released if row["part"] == 0) <= leaf.measures["m0"].sensitivity_steps
 
 
 @pytest.mark.parametrize(
@@ -181,5 +181,5 @@ def test_rows_in_the_log_beside_a_database_are_a_change_of_it(tmp_path: Path, pl
             held.append((engine.version(["t"]), engine.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist()))
         subprocess.run([sys.executable, "-c", _WRITER, str(file), str(number)], check=True)
         assert (tmp_path / "d.db.wal").exists()
-    assert [found for _, found in held] == [[{"n": 9}], [{"n": 10}], [{"n": 11}]]
+    assert [counts for _, counts in held] == [[{"n": 9}], [{"n": 10}], [{"n": 11}]]
     assert len({version for version, _ in held}) == 3

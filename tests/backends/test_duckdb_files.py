@@ -47,12 +47,12 @@ def test_moments_beyond_the_calendar_make_nothing_fail(
         engine = DuckDB(catalog({"parquet": str(tmp_path / "a.parquet")}, {"moment": "timestamp"}))
     else:
         engine = DuckDB(catalog({"frame": "t"}, {"moment": "timestamp"}), {"t": table})
-    found = engine._run(tree("SELECT epoch_us(moment) AS us FROM t")).column("us").to_pylist()
+    instants = engine._run(tree("SELECT epoch_us(moment) AS us FROM t")).column("us").to_pylist()
     factor = {"s": 1000 if store == "parquet" else 10**6, "ms": 1000, "us": 1, "ns": 1}[unit]
     divisor = 1000 if unit == "ns" else 1
     ordinary = 1_600_000_000_000 * factor // divisor
-    assert len(found) == len(MOMENTS) and 0 in found and ordinary in found
-    assert all(each is None or each // 10**15 <= 9224 for each in found)
+    assert len(instants) == len(MOMENTS) and 0 in instants and ordinary in instants
+    assert all(instant is None or instant // 10**15 <= 9224 for instant in instants)
 
 
 def test_a_file_that_holds_such_moments_keeps_what_its_folders_say(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_files_of_different_types_are_each_read_by_their_own(tmp_path: Path) -> 
 
 
 def test_text_that_is_not_utf8_is_refused_at_opening_and_nothing_of_it_is_told(tmp_path: Path) -> None:
-    offsets = pa.py_buffer(b"".join(each.to_bytes(4, "little") for each in (0, 1, 3)))
+    offsets = pa.py_buffer(b"".join(offset.to_bytes(4, "little") for offset in (0, 1, 3)))
     broken = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"a\xff\xfe")])
     pq.write_table(pa.table({"x": broken}), tmp_path / "a.parquet")
     with pytest.raises(CatalogError, match="well-formed") as caught:
@@ -135,8 +135,8 @@ def test_ids_are_read_exactly_or_as_nobodys(
 ) -> None:
     column = pa.array(values, pa.string() if isinstance(values[0], str) else kind).cast(kind)
     engine = DuckDB(catalog({"frame": "t"}, {"id": declared}, "id"), {"t": pa.table({"id": column})})
-    found = engine.run(tree("SELECT id FROM t")).column("id").to_pylist()
-    assert sorted(found, key=str) == sorted(expected, key=str)
+    ids = engine.run(tree("SELECT id FROM t")).column("id").to_pylist()
+    assert sorted(ids, key=str) == sorted(expected, key=str)
 
 
 @pytest.mark.parametrize("kind", [pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int8(), pa.int16()])
@@ -225,9 +225,9 @@ def test_ids_in_the_96_bits_of_old_files_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["*", "?", "[a]", "{a,b}", "[", "a]b[", "[!x]", "**"])
 def test_a_folder_named_like_a_wildcard_is_read_by_its_name(tmp_path: Path, name: str) -> None:
-    for each in ("a", name):
-        (tmp_path / f"k={each}").mkdir()
-        pq.write_table(pa.table({"x": [1]}), tmp_path / f"k={each}/f[1]*.parquet")
+    for folder in ("a", name):
+        (tmp_path / f"k={folder}").mkdir()
+        pq.write_table(pa.table({"x": [1]}), tmp_path / f"k={folder}/f[1]*.parquet")
     engine = DuckDB(catalog({"parquet": str(tmp_path / "*/*.parquet")}, {"x": "integer", "k": "text"}))
     assert rows(engine, "k, x") == sorted([(name, 1), ("a", 1)])
 

@@ -34,13 +34,13 @@ BOUNDS = "contribution_bounds_per_row => (-1e9, 1e9)"
 def same(engine: str, mode: str, statement: Statement) -> None:
     """The statement's integers, on the engine and on the reference."""
     expected = run(house("duckdb", mode).backend, statement)
-    found = run(house(engine, mode).backend, statement)
-    assert found.values == expected.values, text_of(statement.tree)
+    answer = run(house(engine, mode).backend, statement)
+    assert answer.values == expected.values, text_of(statement.tree)
 
 
 def furnish(engine: str, mode: str, tables: dict[str, pa.Table]) -> None:
-    for each in ("duckdb", engine):
-        house(each, mode).furnish(tables)
+    for name in ("duckdb", engine):
+        house(name, mode).furnish(tables)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -73,13 +73,15 @@ def test_generated_questions_have_the_same_integers(engine: str) -> None:
 def test_every_expression_has_the_same_value_on_the_worst_of_rows(engine: str, start: int) -> None:
     furnish(engine, "row", extremes())
     chunk = EXPRESSIONS[start : start + 16]
-    sums = ", ".join(f"SUM({each}, {BOUNDS}) AS a{place}" for place, each in enumerate(chunk))
+    sums = ", ".join(f"SUM({expression}, {BOUNDS}) AS a{place}" for place, expression in enumerate(chunk))
     (leaf,) = plan_of(f"SELECT {sums} FROM visits AS v", "row").leaves
     same(engine, "row", release_statement(leaf))
     # On Spark a statement takes a second: every expression is summed, and one of four is also a key.
     keyed = chunk if WHOLE or engine == "postgres" else chunk[start // 16 % 4 :: 4]
     for first in range(0, len(keyed), 4):
-        keys = ", ".join(f"{each} AS k{place}" for place, each in enumerate(keyed[first : first + 4]))
+        keys = ", ".join(
+            f"{expression} AS k{place}" for place, expression in enumerate(keyed[first : first + 4])
+        )
         (leaf,) = plan_of(f"SELECT {keys}, COUNT(*) FROM visits AS v GROUP BY ALL", "row").leaves
         same(engine, "row", release_statement(leaf))
 
@@ -87,11 +89,13 @@ def test_every_expression_has_the_same_value_on_the_worst_of_rows(engine: str, s
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_condition_keeps_the_same_rows(engine: str) -> None:
     furnish(engine, "user", extremes())
-    counts = ", ".join(f"COUNT(*) FILTER (WHERE {each}) AS a{place}" for place, each in enumerate(CONDITIONS))
+    counts = ", ".join(
+        f"COUNT(*) FILTER (WHERE {condition}) AS a{place}" for place, condition in enumerate(CONDITIONS)
+    )
     (leaf,) = plan_of(f"SELECT {counts} FROM visits AS v", "user", rows=2).leaves
     same(engine, "user", release_statement(leaf))
-    for each in CONDITIONS[: sized(1, len(CONDITIONS))]:
-        (leaf,) = plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {each}", "user", rows=2).leaves
+    for condition in CONDITIONS[: sized(1, len(CONDITIONS))]:
+        (leaf,) = plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {condition}", "user", rows=2).leaves
         same(engine, "user", release_statement(leaf))
 
 

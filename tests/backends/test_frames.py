@@ -32,7 +32,7 @@ ARROW_TEXTS = [
 @pytest.mark.parametrize(
     "frame",
     [
-        *(pa.table(beside(each)) for each in ARROW_TEXTS),
+        *(pa.table(beside(column)) for column in ARROW_TEXTS),
         pa.table(beside(ARROW_TEXTS[0])).to_batches()[0],
         *(
             pd.DataFrame(beside(pd.Series(TEXTS, dtype=kind)))
@@ -40,14 +40,17 @@ ARROW_TEXTS = [
         ),
         pd.DataFrame(beside(pd.Series(TEXTS, dtype="string[python]"))),
         pd.DataFrame(beside(pd.Categorical(TEXTS))),
-        *(pd.DataFrame(beside(pd.Series(TEXTS, dtype=pd.ArrowDtype(each.type)))) for each in ARROW_TEXTS[:3]),
+        *(
+            pd.DataFrame(beside(pd.Series(TEXTS, dtype=pd.ArrowDtype(column.type))))
+            for column in ARROW_TEXTS[:3]
+        ),
         *(pl.DataFrame(beside(pl.Series(TEXTS, dtype=kind))) for kind in (pl.String, pl.Categorical)),
         pl.DataFrame(beside(pl.Series(TEXTS, dtype=pl.Enum(["", "a", "a\0", "b" * 30])))),
         beside(TEXTS),
         beside(np.array(TEXTS, dtype=object)),
         beside(pd.Series(TEXTS)),
     ],
-    ids=lambda each: f"{type(each).__module__.partition('.')[0]}-{type(each).__name__}",
+    ids=lambda frame: f"{type(frame).__module__.partition('.')[0]}-{type(frame).__name__}",
 )
 def test_text_of_every_library_is_text(frame: Any) -> None:
     with opened(frame) as curator:
@@ -90,9 +93,9 @@ def test_what_is_left_out_is_said_and_said_again_where_it_is_named(frame: Any, s
         {"not_null": ["x"]},
         {"contribution": {"x": 1}},
     ]
-    for each in named:
-        with pytest.raises(CatalogError, match=rf"^{next(iter(each))}: t\.x is left out, for {said}"):
-            opened(frame, **each)
+    for settings in named:
+        with pytest.raises(CatalogError, match=rf"^{next(iter(settings))}: t\.x is left out, for {said}"):
+            opened(frame, **settings)
     catalog = check(
         {
             "sources": {"s": {"frame": "f"}},
@@ -172,7 +175,7 @@ def test_tables_may_share_a_frame_and_want_different_columns() -> None:
         "budget": {"epsilon": 1.0},
     }
     engine = DuckDB(check(facts), {"f": pa.table({"a": [1], "b": [2]})})
-    assert [engine.run(tree(f"SELECT {each} AS n FROM {each}")).to_pylist() for each in "ab"] == [
+    assert [engine.run(tree(f"SELECT {letter} AS n FROM {letter}")).to_pylist() for letter in "ab"] == [
         [{"n": 1}],
         [{"n": 2}],
     ]
@@ -206,7 +209,7 @@ def _bytes(make: Callable[[pa.Buffer], pa.Array], content: bytes) -> tuple[Any, 
     return pa.table(beside(make(pa.py_buffer(memory)))), change
 
 
-CATEGORIES = [str(each) for each in range(100)]
+CATEGORIES = [str(number) for number in range(100)]
 OFFSETS = pa.py_buffer(np.array([0, 1, 2, 3], dtype="i4"))
 LONG = pa.array(["a" * 20, "b" * 20, "a" * 20], pa.string_view())
 CHANGING: dict[str, Callable[[], tuple[Any, Callable[[], None]]]] = {

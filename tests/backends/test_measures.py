@@ -68,8 +68,8 @@ def computed(node: exp.Expr, values: list[float | None]) -> list[int | None]:
     table = pa.table({"x": pa.array(values, pa.float64()), "place": list(range(len(values)))})
     with duckdb.connect() as connection:
         connection.register("rows", table)
-        found = connection.sql(f"SELECT {text_of(node)} AS y FROM rows ORDER BY place").fetchall()
-    return [each for (each,) in found]
+        fetched = connection.sql(f"SELECT {text_of(node)} AS y FROM rows ORDER BY place").fetchall()
+    return [value for (value,) in fetched]
 
 
 def grid(value: float, exponent: int) -> int:
@@ -98,9 +98,9 @@ def around(measure: Measure) -> list[float | None]:
 @given(measures())
 def test_steps_are_those_of_exact_arithmetic(measure: Measure) -> None:
     values = around(measure)
-    found = computed(steps_of(measure, measure.exponent), values)
-    assert found == [steps(measure, value) for value in values]
-    assert all(each is None or abs(each) <= measure.limit_steps for each in found)
+    answer = computed(steps_of(measure, measure.exponent), values)
+    assert answer == [steps(measure, value) for value in values]
+    assert all(count is None or abs(count) <= measure.limit_steps for count in answer)
 
 
 @SETTINGS
@@ -143,25 +143,25 @@ WHOLE = [0, 1, -1, 7, 2**31, -(2**31), 2**62 - 1, 2**62, -(2**62), 2**63 - 1, -(
 def summed(node: exp.Expr, values: list[int | None]) -> int | None:
     with duckdb.connect() as connection:
         connection.register("rows", pa.table({"v": pa.array(values, pa.int64())}))
-        ((found,),) = connection.sql(f"SELECT {text_of(node)} FROM rows").fetchall()
-    return None if found is None else int(found)
+        ((total,),) = connection.sql(f"SELECT {text_of(node)} FROM rows").fetchall()
+    return None if total is None else int(total)
 
 
 @SETTINGS
 @given(st.lists(st.one_of(st.none(), st.sampled_from(WHOLE)), max_size=6), st.sampled_from([1, 5, 2**40]))
 def test_sums_are_exact_and_stop_at_their_bounds(values: list[int | None], cap: int) -> None:
-    there = [each for each in values if each is not None]
+    there = [value for value in values if value is not None]
     total, weight = sum(there), sum(map(abs, there))
     assert summed(unit_sum(column("v")), values) == (total if abs(total) <= MOST else None)
     assert summed(weight_of(column("v"), True), values) == (weight if weight <= MOST else None)
     clamped = max(-MOST_RELEASED, min(MOST_RELEASED, total))
     assert summed(counted(exp.Sum(this=column("v"))), values) == clamped
-    capped = min(sum(each if each is not None and each <= cap else cap for each in values), MOST_RELEASED)
+    capped = min(sum(value if value is not None and value <= cap else cap for value in values), MOST_RELEASED)
     assert summed(capped_sum(column("v"), cap), values) == max(-MOST_RELEASED, capped)
 
 
 @pytest.mark.parametrize("values", [[3, 4], [None], [], [-9, 2], [2**62, 2**62]])
 def test_a_pair_is_clamped_as_a_whole(values: list[int | None]) -> None:
     measure = Measure("m", "pair", "own", None, value_of(), -2.0, 5.0, cap=5.0)
-    total = sum(each or 0 for each in values)
+    total = sum(value or 0 for value in values)
     assert summed(pair_value(measure, column("v"), 0), values) == max(-2, min(5, total))

@@ -37,15 +37,15 @@ FRAME = pa.table(
 
 
 def sums(backend: DuckDB | Postgres, catalog: object) -> list[float]:
-    found = []
+    totals = []
     for place, pair in enumerate(APART):
         for side in pair:
             (leaf,) = bound(
                 parse(f'SELECT SUM("{place}{side}") AS z FROM t'), catalog, None, Contribution(1, 1)
             ).leaves  # type: ignore[arg-type]
             rows = backend.run(release_statement(leaf).tree).to_pylist()
-            found.append(sum(row["n0"] or 0 for row in rows) * leaf.measures["m0"].step)
-    return found
+            totals.append(sum(row["n0"] or 0 for row in rows) * leaf.measures["m0"].step)
+    return totals
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "postgres"])
@@ -59,7 +59,9 @@ def test_each_name_reads_its_own_column(engine: str) -> None:
         columns = ", ".join(f'"{name}" bigint' for name in FRAME.column_names)
         owner.execute(f"CREATE TABLE t ({columns})".encode())
         for row in FRAME.to_pylist():
-            owner.execute(f"INSERT INTO t VALUES ({', '.join(str(each) for each in row.values())})".encode())
+            owner.execute(
+                f"INSERT INTO t VALUES ({', '.join(str(number) for number in row.values())})".encode()
+            )
         catalog = check({"sources": {"s": {"url": url}}, "tables": tables("s"), "budget": {"epsilon": 1.0}})
         backend = Postgres(catalog)
         try:

@@ -30,8 +30,8 @@ NO_TEXT = [
 def objects(rows: list[Any]) -> pd.Series[Any]:
     """A column of objects, none of which pandas gives another type."""
     column = np.empty(len(rows), dtype=object)
-    for place, each in enumerate(rows):
-        column[place] = each
+    for place, value in enumerate(rows):
+        column[place] = value
     return pd.Series(column, dtype=object)
 
 

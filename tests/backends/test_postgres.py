@@ -112,10 +112,10 @@ def test_each_type_of_the_database_is_read_as_the_catalog_declares_it(engine: Po
         sql = sql.replace(
             column, f"CASE WHEN {column} >= '2000-01-01' THEN 1 WHEN {column} < '2000-01-01' THEN 0 END", 1
         )
-    found, expected = (
-        sorted(map(str, each._run(tree(sql)).to_pylist())) for each in (engine, the_same_in_duckdb())
+    answer, expected = (
+        sorted(map(str, backend._run(tree(sql)).to_pylist())) for backend in (engine, the_same_in_duckdb())
     )
-    assert found == expected
+    assert answer == expected
 
 
 def test_a_role_that_may_only_read_the_declared_columns_is_enough(database: str) -> None:
@@ -152,14 +152,14 @@ def test_nothing_is_left_on_the_server(database: str, engine: Postgres) -> None:
 
 def test_large_results_come_in_chunks_and_whole(engine: Postgres) -> None:
     listed = "SELECT v FROM (VALUES " + ", ".join(f"({i})" for i in range(25_001)) + ") AS t(v)"
-    found = engine._run(tree(listed))
-    assert sorted(found.column("v").to_pylist()) == list(range(25_001))
-    assert found.column("v").num_chunks == 3
+    answer = engine._run(tree(listed))
+    assert sorted(answer.column("v").to_pylist()) == list(range(25_001))
+    assert answer.column("v").num_chunks == 3
 
 
 def test_an_empty_result_has_its_columns(engine: Postgres) -> None:
-    found = engine.run(tree("SELECT mood, COUNT(*) AS n FROM visits WHERE small > 100 GROUP BY mood"))
-    assert (found.column_names, found.num_rows) == (["mood", "n"], 0)
+    answer = engine.run(tree("SELECT mood, COUNT(*) AS n FROM visits WHERE small > 100 GROUP BY mood"))
+    assert (answer.column_names, answer.num_rows) == (["mood", "n"], 0)
 
 
 def test_the_version_changes_with_the_rows_and_only_with_them(database: str, engine: Postgres) -> None:
@@ -286,8 +286,8 @@ def test_an_owners_file_with_tables_and_ledger_in_the_database_answers(database:
 def moved_by_one_unit(engine: Postgres, facts: Catalog, sql: str) -> float:
     """What the only unit of a table moves a measure by, in parts of its sensitivity."""
     (leaf,) = bound(parse(sql), facts, None, Contribution(rows=1.0, groups=1.0)).leaves
-    found = engine.run(release_statement(leaf).tree).column("n0").to_pylist()
-    return float(sum(each or 0 for each in found)) / leaf.measures["m0"].sensitivity_steps
+    numbers = engine.run(release_statement(leaf).tree).column("n0").to_pylist()
+    return float(sum(number or 0 for number in numbers)) / leaf.measures["m0"].sensitivity_steps
 
 
 def heavy(database: str, *more: str) -> None:
@@ -297,8 +297,8 @@ def heavy(database: str, *more: str) -> None:
             "1.0 AS price, 1.0 AS weight, 'a' AS code, 'glad' AS mood, NULL::timestamp AS seen, "
             "NULL::date AS born, '1' AS said FROM generate_series(1, 200) AS i"
         )
-        for each in more:
-            owner.execute(each.encode())
+        for statement in more:
+            owner.execute(statement.encode())
 
 
 def test_a_view_that_draws_a_sample_is_read_once(database: str) -> None:
@@ -350,7 +350,7 @@ def test_columns_that_differ_in_case_only_are_told_apart(database: str) -> None:
 
 def test_long_numbers_in_text_neither_overflow_nor_vanish(database: str) -> None:
     longest = ["9" * 40 + "e99", "-" + "9" * 40 + ".9e+99", "0." + "0" * 39 + "1e-99", "1e99", "0e0"]
-    heavy(database, *(f"INSERT INTO heavy (person, code) VALUES ('2', '{each}')" for each in longest))
+    heavy(database, *(f"INSERT INTO heavy (person, code) VALUES ('2', '{text}')" for text in longest))
     facts = catalog(database, "heavy")
     engine = Postgres(facts)
     number = "CAST(code AS DOUBLE)"
@@ -377,6 +377,6 @@ def test_computed_text_is_compared_by_code_points_whatever_the_locale(engine: Po
     made = "CASE WHEN small > 0 THEN 'a' ELSE 'B' END < 'b' AS v, CAST(small AS TEXT) < '2' AS w"
     sql = f"SELECT {made} FROM visits"
     told = engine.statement(tree(sql))
-    assert all(f"'{each}' COLLATE \"C\"" in told for each in "aB")
+    assert all(f"'{letter}' COLLATE \"C\"" in told for letter in "aB")
     assert "AS TEXT) COLLATE \"C\" < '2'" in told
     assert engine._run(tree(sql)).column("v").to_pylist() == [True] * 4

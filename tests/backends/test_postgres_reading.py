@@ -196,8 +196,8 @@ def test_a_unit_with_a_long_name_is_nobody(database: str) -> None:
     add = [hostile(f"repeat('b', {LONGEST}) || '2'", rows=20)]
     check_neighbours(database, facts(database), add, QUESTIONS[:3])
     engine = Postgres(facts(database))
-    found = engine.run(tree("SELECT COUNT(DISTINCT person) AS n FROM visits")).to_pylist()
-    assert found == [{"n": 2}]  # as long as it may be, and short
+    answer = engine.run(tree("SELECT COUNT(DISTINCT person) AS n FROM visits")).to_pylist()
+    assert answer == [{"n": 2}]  # as long as it may be, and short
     engine.close()
 
 

@@ -306,10 +306,10 @@ def test_nobody_changes_a_table_while_it_is_read(
     tried = []
 
     def meddled(connection: psycopg.Connection[object], text: str) -> object:
-        for each in ("ALTER TABLE visits RENAME TO later", "DROP TABLE visits"):
+        for statement in ("ALTER TABLE visits RENAME TO later", "DROP TABLE visits"):
             with pytest.raises(psycopg.errors.LockNotAvailable):
-                execute(postgres_database, "SET lock_timeout = 50", each)
-            tried.append(each)
+                execute(postgres_database, "SET lock_timeout = 50", statement)
+            tried.append(statement)
         # The name of a schema cannot be locked: this one is found out afterwards.
         execute(postgres_database, *CHANGES["a schema of the same name"])
         return streamed(connection, text)

@@ -82,9 +82,9 @@ MORE = {"day": {"type": "date"}, "at": {"type": "timestamp"}}
 def rows(url: str) -> list[str]:
     """All rows of the table, as statements read them."""
     engine = Postgres(facts(url, **MORE))
-    found = engine._run(tree(RAW)).to_pylist()
+    answer = engine._run(tree(RAW)).to_pylist()
     engine.close()
-    return sorted(map(str, found))
+    return sorted(map(str, answer))
 
 
 @pytest.mark.parametrize("level", ["role in database", "database", "url"])
@@ -152,6 +152,6 @@ def test_every_setting_that_means_something_is_put_back(postgres_database: str) 
                 continue  # not with this value
         assert changed > 80
         settle(other, 7)
-        found = dict(other.execute(listing.encode()).fetchall())
-    wrong = {name for name in expected if found[name] != expected[name] and not re.fullmatch(SPEED, name)}
+        settled = dict(other.execute(listing.encode()).fetchall())
+    wrong = {name for name in expected if settled[name] != expected[name] and not re.fullmatch(SPEED, name)}
     assert wrong == set()

@@ -51,9 +51,9 @@ def people(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def spark_house() -> Iterator[SparkHouse]:
-    found = house("spark", "user")
-    assert isinstance(found, SparkHouse)
-    yield found
+    user_house = house("spark", "user")
+    assert isinstance(user_house, SparkHouse)
+    yield user_house
 
 
 def rows(engine: Spark) -> list[tuple[Any, ...]]:
@@ -70,8 +70,8 @@ def plan_nodes(engine: Spark, statement: exp.Query) -> list[str]:
     """The operators of the plan that is executed, from the root on."""
     frame = engine._session.sql(engine.statement(statement))
     return [
-        each["class"].rpartition(".")[2]
-        for each in json.loads(frame._jdf.queryExecution().sparkPlan().toJSON())
+        node["class"].rpartition(".")[2]
+        for node in json.loads(frame._jdf.queryExecution().sparkPlan().toJSON())
     ]
 
 
@@ -95,20 +95,20 @@ def test_only_aggregated_groups_leave_spark_and_no_function_of_python_runs_there
         run(engine, statement)
         nodes = plan_nodes(engine, statement.tree)
         assert not [
-            each for each in nodes if any(word in each for word in ("Python", "Arrow", "Batch", "Pandas"))
+            node for node in nodes if any(word in node for word in ("Python", "Arrow", "Batch", "Pandas"))
         ]
         parts = len(statement.parts)
         tops = nodes[1:] if nodes[0] == "UnionExec" else nodes
         assert (nodes[0] == "UnionExec") == (parts > 1)
         # Each part: projections of whole groups over an aggregate, and no row below it passes by.
-        root = next(each for each in tops if each not in ("ProjectExec",))
+        root = next(node for node in tops if node not in ("ProjectExec",))
         assert "Aggregate" in root
         frame = engine._session.sql(engine.statement(statement.tree))
         plan = frame._jdf.queryExecution().optimizedPlan()
         stacked = [plan.children().apply(at) for at in range(plan.children().size())] if parts > 1 else [plan]
         assert len(stacked) == parts
-        for each in stacked:
-            top = each
+        for part in stacked:
+            top = part
             while top.nodeName() == "Project":
                 top = top.children().apply(0)
             assert top.nodeName() == "Aggregate"
@@ -125,8 +125,8 @@ def test_rows_that_are_units_are_known_by_file_and_position_at_every_reading() -
     assert plan.deterministic()
     assert "row_index" in plan.toString()
     marks = engine._session.sql("SELECT COUNT(*) AS n, COUNT(DISTINCT __place) AS m FROM incrowd_0").toArrow()
-    (found,) = marks.to_pylist()
-    assert found["n"] == found["m"]
+    (counts,) = marks.to_pylist()
+    assert counts["n"] == counts["m"]
 
 
 def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) -> None:
@@ -145,15 +145,17 @@ def test_sums_are_exact_within_64_bits_and_stop_at_their_ends(tmp_path: Path) ->
     ]
     pairs = [(value, group) for group, values in enumerate(groups) for value in values]
     table = pa.table(
-        {"user_id": pa.array([each[0] for each in pairs], pa.int64()), "age": [g for _, g in pairs]}
+        {"user_id": pa.array([pair[0] for pair in pairs], pa.int64()), "age": [g for _, g in pairs]}
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    found = Spark(catalog(tmp_path / "a.parquet"))._run(
+    answer = Spark(catalog(tmp_path / "a.parquet"))._run(
         tree("SELECT age, SUM(user_id) AS s FROM t GROUP BY age")
     )
     sums = [None if values == [None] else sum(values) for values in groups]
-    expected = [each if each is None or bottom <= each <= top else top if each > 0 else -top for each in sums]
-    assert [each["s"] for each in sorted(found.to_pylist(), key=lambda each: each["age"])] == expected
+    expected = [
+        total if total is None or bottom <= total <= top else top if total > 0 else -top for total in sums
+    ]
+    assert [row["s"] for row in sorted(answer.to_pylist(), key=lambda row: row["age"])] == expected
 
 
 def test_a_number_of_more_than_64_bits_is_refused(people: Path) -> None:
@@ -178,9 +180,9 @@ def test_texts_of_a_statement_arrive_as_they_are(people: Path) -> None:
         ":x ?",
         "",
     ]
-    picked = ", ".join(f"""'{each.replace("'", "''")}' AS c{at}""" for at, each in enumerate(texts))
-    (found,) = engine._run(tree(f"SELECT {picked} FROM t WHERE age = 30")).to_pylist()
-    assert list(found.values()) == texts
+    picked = ", ".join(f"""'{text.replace("'", "''")}' AS c{at}""" for at, text in enumerate(texts))
+    (row,) = engine._run(tree(f"SELECT {picked} FROM t WHERE age = 30")).to_pylist()
+    assert list(row.values()) == texts
 
 
 # Columns.
@@ -229,13 +231,13 @@ def test_columns_of_every_type_are_read_in_their_declared_type(tmp_path: Path) -
         )
     )
     names = ", ".join(types)
-    found = engine._run(tree(f"SELECT {names} FROM t"))
+    answer = engine._run(tree(f"SELECT {names} FROM t"))
     expected = reference.sql(f"SELECT {picked} FROM '{path}'").to_arrow_table()
     for name in expected.column_names:
-        assert repr(found.column(name).to_pylist()) == repr(expected.column(name).to_pylist()), name
-    assert found.column("text").to_pylist() == [None, 12.0, 1000.0, None]
-    assert found.column("zoned").cast(pa.int64()).to_pylist() == [0, 1, -(2**63), 2**63 - 1]
-    assert found.column("label").to_pylist() == ["x", None, "", "x"]
+        assert repr(answer.column(name).to_pylist()) == repr(expected.column(name).to_pylist()), name
+    assert answer.column("text").to_pylist() == [None, 12.0, 1000.0, None]
+    assert answer.column("zoned").cast(pa.int64()).to_pylist() == [0, 1, -(2**63), 2**63 - 1]
+    assert answer.column("label").to_pylist() == ["x", None, "", "x"]
     with pytest.raises(CatalogError, match=r"columns.bytes: a column of type binary cannot be read as text"):
         Spark(catalog(path, columns={"user_id": {"type": "integer"}, "bytes": {"type": "text"}}))
 

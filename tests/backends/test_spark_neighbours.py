@@ -57,11 +57,11 @@ BOUNDS: dict[str, dict[str, Any]] = {
 
 
 def answers(engine: Spark, sql: str) -> list[tuple[Any, Mapping[str, float], Numbers]]:
-    found: list[tuple[Any, Mapping[str, float], Numbers]] = []
+    results: list[tuple[Any, Mapping[str, float], Numbers]] = []
     for leaf in bound(parse(sql), engine._catalog, {}, Contribution(rows=3, groups=2)).leaves:
         bounded, large = capped(leaf, 5, 1)
-        found.append((bounded, large, run(engine, release_statement(bounded, large))))
-    return found
+        results.append((bounded, large, run(engine, release_statement(bounded, large))))
+    return results
 
 
 def plain(table: pa.Table) -> pa.Table:
@@ -106,7 +106,7 @@ def total(numbers: Numbers) -> int:
 
 
 def people(first: int, count: int) -> pa.Table:
-    return pa.table({"id": [str(each) for each in range(first, first + count)], "v": [1] * count})
+    return pa.table({"id": [str(number) for number in range(first, first + count)], "v": [1] * count})
 
 
 ZIPS = {"zip=01234/a.parquet": people(0, 30), "zip=00007/a.parquet": people(30, 9)}
@@ -119,7 +119,7 @@ def test_a_persons_folder_does_not_change_what_other_folders_mean(tmp_path: Path
     assert count is not None and total(count) >= 30, "the names of folders are text"
     numbers = {**IN_ZIP, "zip": "integer"}
     nobody = {
-        f"zip={each}/a.parquet": people(99, 1) for each in ("__HIVE_DEFAULT_PARTITION__", "a%20b", "1e3")
+        f"zip={code}/a.parquet": people(99, 1) for code in ("__HIVE_DEFAULT_PARTITION__", "a%20b", "1e3")
     }
     neighbours(tmp_path / "n", numbers, ZIPS, nobody)
 
@@ -127,7 +127,7 @@ def test_a_persons_folder_does_not_change_what_other_folders_mean(tmp_path: Path
 @pytest.mark.parametrize("kind", ["text", "integer"])
 def test_units_that_are_folders_are_never_merged(tmp_path: Path, kind: str) -> None:
     rows = pa.table({"v": [9] * 5})
-    others = {f"id={each}/a.parquet": rows for each in (7, 8)}
+    others = {f"id={person}/a.parquet": rows for person in (7, 8)}
     columns = {"id": kind, "v": "integer"}
     question = "SELECT SUM(v) FROM t" if kind == "integer" else None
     neighbours(
@@ -199,7 +199,7 @@ def of_values(ids: list[str], nasty: bool) -> pa.Table:
 
 @pytest.mark.parametrize("metadata", [{}, OLD_SPARK], ids=["new", "old"])
 def test_no_value_of_parquet_raises_or_changes_another(tmp_path: Path, metadata: dict[str, str]) -> None:
-    others = {"a.parquet": of_values([f"p{each}" for each in range(6)], nasty=False)}
+    others = {"a.parquet": of_values([f"p{person}" for person in range(6)], nasty=False)}
     mine = of_values(["nasty"] * 6, nasty=True).replace_schema_metadata(metadata)
     nasty = {"b.parquet": mine, "none.parquet": mine.slice(0, 0)}
     question = "SELECT COUNT_IF(ms >= '2000-01-01'), SUM(u64) FROM t WHERE UPPER(s) = 'FLU'"
@@ -210,14 +210,16 @@ def test_moments_are_what_duckdb_makes_of_them(tmp_path: Path) -> None:
     table = of_values(["nasty"] * 6, nasty=True)
     pq.write_table(table, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": "text", **VALUES})
-    found = engine._run(tree("SELECT ms, us_utc, ns, d FROM t"))
+    answer = engine._run(tree("SELECT ms, us_utc, ns, d FROM t"))
     for name, unit in (("ms", 1000), ("us_utc", 1), ("ns", 1 / 1000)):
         stored = table.column(name).cast(pa.int64()).to_pylist()
-        exact = [None if each is None else Fraction(each) * Fraction(unit) for each in stored]
-        nearest = [None if each is None else int(each + Fraction(1 if each > 0 else -1, 2)) for each in exact]
-        fits = [each if each is None or LOW <= each <= HIGH else None for each in nearest]
-        assert found.column(name).cast(pa.int64()).to_pylist() == (stored if unit == 1 else fits)
-    assert found.column("d").cast(pa.int32()).equals(table.column("d").cast(pa.int32()))
+        exact = [None if value is None else Fraction(value) * Fraction(unit) for value in stored]
+        nearest = [
+            None if value is None else int(value + Fraction(1 if value > 0 else -1, 2)) for value in exact
+        ]
+        fits = [value if value is None or LOW <= value <= HIGH else None for value in nearest]
+        assert answer.column(name).cast(pa.int64()).to_pylist() == (stored if unit == 1 else fits)
+    assert answer.column("d").cast(pa.int32()).equals(table.column("d").cast(pa.int32()))
 
 
 def test_reading_moments_as_spark_does_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +258,7 @@ def test_a_column_that_only_some_files_have_is_null_elsewhere(tmp_path: Path) ->
 
 
 def decimals(values: list[str], digits: int = 20, places: int = 2) -> pa.Array:
-    return pa.array([Decimal(each) for each in values], pa.decimal128(digits, places))
+    return pa.array([Decimal(value) for value in values], pa.decimal128(digits, places))
 
 
 UNITS: dict[str, tuple[str, pa.Array]] = {
@@ -276,12 +278,12 @@ def test_two_values_of_a_unit_column_are_never_read_as_one(tmp_path: Path, case:
     rows = pa.table({"id": ids.take(pa.array([0, 1, 2, 3] * 3)), "v": [9] * 12})
     pq.write_table(rows, tmp_path / "a.parquet")
     engine = opened(tmp_path / "a.parquet", {"id": kind, "v": "integer"})
-    found = engine._run(tree("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id")).to_pydict()
-    assert set(found["n"]) == {3}, "three rows each: nobody's are those of two"
+    answer = engine._run(tree("SELECT id, COUNT(*) AS n FROM t WHERE NOT id IS NULL GROUP BY id")).to_pydict()
+    assert set(answer["n"]) == {3}, "three rows each: nobody's are those of two"
     exact = {"decimal as text": 4, "decimal as integer": 3, "text": 4, "uint64": 1, "milliseconds": 1}
-    assert len(found["n"]) == exact.get(case, 1)
+    assert len(answer["n"]) == exact.get(case, 1)
     if case == "decimal as text":
-        assert "-0.000000001" in found["id"] and "0.000000000" in found["id"]
+        assert "-0.000000001" in answer["id"] and "0.000000000" in answer["id"]
 
 
 REFUSED: dict[str, tuple[str, Callable[[], pa.Array], str]] = {

@@ -97,7 +97,7 @@ def test_a_column_without_values_is_null_whatever_it_is_declared_as(tmp_path: Pa
         engine.refresh(["t"])
     none, some = rows(Spark(catalog(folder, columns=columns)))
     assert none == (1, *[None] * len(names))
-    assert [each is None for each in some] == [False, False, True, False, False, True, False]
+    assert [value is None for value in some] == [False, False, True, False, False, True, False]
     written(folder, c=pa.table({"user_id": [3], "w": ["x"]}))
     refused("columns.w: some files hold it as null and some as string", folder, columns=columns)
 
@@ -180,7 +180,7 @@ def test_footers_say_the_same_whoever_reads_them(
 ) -> None:
     """By this machine, by the driver's Java, by the ends of files that a server sends."""
     tmp_path.chmod(0o755)
-    many = pa.table({f"column {each}": [each] for each in range(2000)})
+    many = pa.table({f"column {number}": [number] for number in range(2000)})
     folder = written(tmp_path, every=EVERY, many=many)
     session = open_session(LOCAL if engine == "spark" else servers.spark_connect(), SETTINGS)
     files = spark_files.listings(session, {"t": [str(folder)]})["t"].files
@@ -191,7 +191,7 @@ def test_footers_say_the_same_whoever_reads_them(
     ]  # fmt: skip
     monkeypatch.setattr(spark_files, "_here", lambda file: None)
     assert spark_files.footers(session, files, {}) == here
-    assert max(each.length for each in files) > spark_files._TAIL
+    assert max(file.length for file in files) > spark_files._TAIL
     if engine != "spark":
         session.stop()
 
@@ -361,10 +361,10 @@ def test_texts_are_read_by_the_shared_grammar(tmp_path: Path) -> None:
     table = pa.table({"user_id": range(len(texts())), **dict.fromkeys(kinds, texts())})
     columns = {"user_id": {"type": "integer"}, **{kind: {"type": kind} for kind in kinds}}
     engine = Spark(catalog(written(tmp_path, a=table), columns=columns))
-    names = ", ".join(f'"{each}"' for each in ["user_id", *kinds])
-    found = engine._run(tree(f"SELECT {names} FROM t")).sort_by("user_id").to_pydict()
+    names = ", ".join(f'"{name}"' for name in ["user_id", *kinds])
+    answer = engine._run(tree(f"SELECT {names} FROM t")).sort_by("user_id").to_pydict()
     for kind in kinds:
-        assert found[kind] == [read_text(each, kind) for each in texts()], kind
+        assert answer[kind] == [read_text(text, kind) for text in texts()], kind
 
 
 def test_a_bare_null_is_a_condition_on_spark_too() -> None:
@@ -374,5 +374,5 @@ def test_a_bare_null_is_a_condition_on_spark_too() -> None:
         "SELECT COUNT(*) FILTER (WHERE NULL) FROM visits",
     ):
         (leaf,) = plan_of(sql, "user", rows=3, groups=3).leaves
-        found = run(engine, release_statement(*capped(leaf, 5, 5))).values
-        assert {value for each in found.values() for value in each.values()} <= {0}
+        released = run(engine, release_statement(*capped(leaf, 5, 5))).values
+        assert {value for groups in released.values() for value in groups.values()} <= {0}

@@ -30,11 +30,11 @@ def too_long(place: Path) -> None:
 
 
 def damaged(place: Path) -> None:
-    secrets = [f"secret {each}" for each in range(200)]
+    secrets = [f"secret {number}" for number in range(200)]
     pq.write_table(pa.table({"user_id": [7] * 200, "age": secrets}), place)
     start = pq.ParquetFile(place).metadata.row_group(0).column(1).data_page_offset + 30
     content = bytearray(place.read_bytes())
-    content[start : start + 30] = (each ^ 0xA5 for each in content[start : start + 30])
+    content[start : start + 30] = (byte ^ 0xA5 for byte in content[start : start + 30])
     place.write_bytes(content)
 
 
@@ -127,9 +127,9 @@ def test_a_file_is_read_whole_once_by_all_sessions(tmp_path: Path, monkeypatch: 
     read: list[int] = []
     whole = Spark._read_whole
 
-    def counted(self: Spark, new: Any, found: Any) -> None:
+    def counted(self: Spark, new: Any, listed: Any) -> None:
         read.append(sum(map(len, new.values())))
-        whole(self, new, found)
+        whole(self, new, listed)
 
     monkeypatch.setattr(Spark, "_read_whole", counted)
     declared = catalog(written(tmp_path / "t", a=ONE, b=ONE)).located(tmp_path / "curator.yaml")

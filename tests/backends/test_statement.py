@@ -39,7 +39,7 @@ def run(sql: str, rows: list[Row], cap: int | None, l2: bool = False) -> tuple[L
 @pytest.mark.parametrize("keyed", [False, True])
 def test_counts_shrink_by_the_number_of_rows(keyed: bool, rows: list[Row], cap: int) -> None:
     sql = "SELECT g, COUNT(*) FROM t WHERE g IN ('a', 'b') GROUP BY g" if keyed else "SELECT COUNT(*) FROM t"
-    leaf, found = run(sql, rows, cap)
+    leaf, released = run(sql, rows, cap)
     one = 1 << -leaf.measures["m0"].exponent
     weights: dict[int, int] = defaultdict(int)
     for unit, _, _ in rows:
@@ -47,13 +47,13 @@ def test_counts_shrink_by_the_number_of_rows(keyed: bool, rows: list[Row], cap: 
     expected: dict[str | None, int] = defaultdict(int)
     for unit, group, _ in rows:
         expected[group if keyed else None] += one if weights[unit] <= cap else one * cap // weights[unit]
-    assert {each.get("k0"): each["n0"] for each in found if each["n0"]} == dict(expected)
+    assert {row.get("k0"): row["n0"] for row in released if row["n0"]} == dict(expected)
 
 
 @SETTINGS
 @given(rows=ROWS)
 def test_key_weights_are_shares_of_one_mass(rows: list[Row]) -> None:
-    _, found = run("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", rows, 2)
+    _, released = run("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", rows, 2)
     groups: dict[int, set[str]] = defaultdict(set)
     for unit, group, _ in rows:
         groups[unit].add(group)
@@ -61,28 +61,28 @@ def test_key_weights_are_shares_of_one_mass(rows: list[Row]) -> None:
     for held in groups.values():
         for group in held:
             expected[group] += KEY_MASS // len(held)
-    assert {each["k0"]: each["n1"] for each in found} == dict(expected)
+    assert {row["k0"]: row["n1"] for row in released} == dict(expected)
 
 
 @SETTINGS
 @given(rows=ROWS)
 def test_a_census_counts_the_units_above_each_power_of_two(rows: list[Row]) -> None:
-    _, (found,) = run("SELECT COUNT(*) FROM t", rows, None)
+    _, (census,) = run("SELECT COUNT(*) FROM t", rows, None)
     weights: dict[int, int] = defaultdict(int)
     for unit, _, _ in rows:
         weights[unit] += 1
     limits = [0, *(1 << cell for cell in range(CENSUS_CELLS))]
     expected = [sum(weight > limit for weight in weights.values()) for limit in limits]
-    assert [found[f"n{place}"] for place in range(len(limits))] == expected
+    assert [census[f"n{place}"] for place in range(len(limits))] == expected
 
 
 @SETTINGS
 @given(rows=ROWS, l2=st.booleans(), cap=st.sampled_from([1, 2]))
 def test_units_in_several_groups_keep_to_their_cap(rows: list[Row], l2: bool, cap: int) -> None:
     sql = "SELECT g, COUNT(DISTINCT u) FROM t WHERE g IN ('a', 'b') GROUP BY g"
-    leaf, found = run(sql, rows, cap, l2)
+    leaf, released = run(sql, rows, cap, l2)
     measure = leaf.measures["m0"]
     units = len({unit for unit, _, _ in rows})
-    sums = [int(str(each["n0"])) for each in found]
+    sums = [int(str(row["n0"])) for row in released]
     most = Fraction(measure.sensitivity_steps) * units
-    assert sum(each**2 for each in sums) <= most**2 if l2 else sum(sums) <= most
+    assert sum(total**2 for total in sums) <= most**2 if l2 else sum(sums) <= most

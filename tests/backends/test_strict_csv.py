@@ -46,15 +46,15 @@ def by_hand(body: str) -> list[list[str | None]] | None:
             return None
         else:
             field, state = field + char, "plain"
-    if any(len(each) != 2 for each in records):
+    if any(len(fields) != 2 for fields in records):
         return None
-    return [[each or None for each in one] for one in records]
+    return [[value or None for value in one] for one in records]
 
 
 def read(path: Path, block: int = BLOCK) -> list[list[str | None]]:
     header = read_header(str(path), "t")
-    found = batches(str(path), header, "t", block)
-    return [list(row.values()) for batch in found for row in batch.to_pylist()]
+    stream = batches(str(path), header, "t", block)
+    return [list(row.values()) for batch in stream for row in batch.to_pylist()]
 
 
 @settings(max_examples=400)
@@ -105,8 +105,8 @@ def test_blocks_are_the_bytes_and_end_with_records(body: str, size: int) -> None
             list(Records(io.BytesIO(body.encode()), ","))
         return
     assert b"".join(blocks) == body.encode()
-    assert all(each.count(b'"') % 2 == 0 for each in blocks)
-    assert all(each[-1:] in (b"\r", b"\n") for each in blocks[:-1])
+    assert all(block.count(b'"') % 2 == 0 for block in blocks)
+    assert all(block[-1:] in (b"\r", b"\n") for block in blocks[:-1])
 
 
 @pytest.mark.parametrize("border", [8_000_000, BLOCK])
@@ -118,8 +118,8 @@ def test_a_quoted_field_across_a_border_of_blocks_is_one_field(tmp_path: Path, b
     before = line * ((border - 10_000) // len(line))
     path.write_bytes(b"a,b\n" + before + hostile.encode() + line * 2000)
     header = read_header(str(path), "t")
-    found = [batch.column(0).to_pylist() for batch in batches(str(path), header, "t")]
-    ids = [each for column in found for each in column]
+    columns = [batch.column(0).to_pylist() for batch in batches(str(path), header, "t")]
+    ids = [value for column in columns for value in column]
     assert ids.count("1") == 1 and ids.count("666") == 0 and ids.count("2") == before.count(b"\n") + 2000
 
 

@@ -139,11 +139,14 @@ def extremes() -> dict[str, pa.Table]:
 OPERANDS = (("v.x", "v.f"), ("v.f", "v.p"), ("v.n", "v.n"))
 MOMENTS = (("v.d", "v.ts"), ("v.ts", "v.d"))
 EXPRESSIONS = [
-    *(each.format(n=OPERANDS[i % 3][0], m=OPERANDS[i % 3][1]) for i, each in enumerate(NUMBERS)),
-    *(each.format(n=OPERANDS[(i + 1) % 3][0], m=OPERANDS[(i + 1) % 3][1]) for i, each in enumerate(NUMBERS)),
-    *(each.format(t="v.t") for each in TEXT),
-    *(each.format(d=one, e=two) for each in TIMES for one, two in MOMENTS),
-    *(f"CASE WHEN {each} THEN 1 ELSE 0 END" for each in CONDITIONS),
+    *(template.format(n=OPERANDS[i % 3][0], m=OPERANDS[i % 3][1]) for i, template in enumerate(NUMBERS)),
+    *(
+        template.format(n=OPERANDS[(i + 1) % 3][0], m=OPERANDS[(i + 1) % 3][1])
+        for i, template in enumerate(NUMBERS)
+    ),
+    *(template.format(t="v.t") for template in TEXT),
+    *(template.format(d=one, e=two) for template in TIMES for one, two in MOMENTS),
+    *(f"CASE WHEN {condition} THEN 1 ELSE 0 END" for condition in CONDITIONS),
 ]
 
 
@@ -155,14 +158,18 @@ def test_no_expression_raises_on_any_value(start: int) -> None:
     bounds = "contribution_bounds_per_row => (-1e9, 1e9)"
     per_group = bounds.replace("row", "group")
     for template in (f"SUM({{}}, {bounds})", f"SUM({{}}, {per_group})"):
-        asked = ", ".join(f"{template.format(each)} AS a{place}" for place, each in enumerate(chunk))
+        asked = ", ".join(
+            f"{template.format(expression)} AS a{place}" for place, expression in enumerate(chunk)
+        )
         (leaf,) = plan_of(f"SELECT {asked} FROM visits AS v", "user").leaves
         bounded, large = capped(leaf, 45, 5)
         run(engine, release_statement(bounded, large))
         if leaf.uncapped:
             run(engine, census_statement(leaf))
-    for each in chunk:
-        (leaf,) = plan_of(f"SELECT {each} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1).leaves
+    for expression in chunk:
+        (leaf,) = plan_of(
+            f"SELECT {expression} AS k, COUNT(*) FROM visits AS v GROUP BY k", "user", rows=1
+        ).leaves
         run(engine, release_statement(leaf))
 
 
@@ -208,7 +215,7 @@ def test_any_bounds_and_caps_keep_to_int64(bounds: tuple[float, float], cells: i
             f"SELECT v.cat, {asked}, {per_group} AS g FROM visits AS v GROUP BY v.cat", "user"
         ).leaves
         bounded, large = capped(leaf, cells, 5)
-        for each in bounded.measures.values():
-            assert each.sensitivity_steps < 2**62
+        for measure in bounded.measures.values():
+            assert measure.sensitivity_steps < 2**62
         run(engine, release_statement(bounded, large))
         run(engine, census_statement(leaf))

@@ -15,7 +15,7 @@ DIALECTS = [postgres_sql.DIALECT, spark_sql.DIALECT]
 TABLES = {"t": exp.select(exp.column("x", quoted=True)).from_(exp.to_table("stored"))}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_translating_leaves_the_statement_and_the_tables_as_they_are(dialect: Dialect) -> None:
     asked = tree("WITH r AS (SELECT x FROM t) SELECT SUM(x) // 2 AS s, UPPER('a') AS u FROM r")
     before, reads = text_of(asked), text_of(TABLES["t"])
@@ -25,8 +25,8 @@ def test_translating_leaves_the_statement_and_the_tables_as_they_are(dialect: Di
 
 
 def test_tables_become_the_queries_that_read_them_and_names_are_folded() -> None:
-    found = translate(tree("SELECT T.X AS Y FROM T"), postgres_sql.DIALECT, TABLES)
-    assert text_of(found, "postgres") == 'SELECT "t"."x" AS "y" FROM (SELECT "x" FROM stored) AS "t"'
+    translated = translate(tree("SELECT T.X AS Y FROM T"), postgres_sql.DIALECT, TABLES)
+    assert text_of(translated, "postgres") == 'SELECT "t"."x" AS "y" FROM (SELECT "x" FROM stored) AS "t"'
 
 
 def test_precedence_is_that_of_the_tree() -> None:
@@ -38,7 +38,7 @@ def test_precedence_is_that_of_the_tree() -> None:
     assert isinstance(read, exp.Mul) and isinstance(read.this.unnest(), exp.Sub)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 def test_what_is_not_known_is_refused(dialect: Dialect) -> None:
     with pytest.raises(BackendError, match="is not known on"):
         translate(tree("SELECT MD5(x) AS y FROM t"), dialect, TABLES)
@@ -49,7 +49,7 @@ def test_what_is_not_known_is_refused(dialect: Dialect) -> None:
 def test_rows_that_are_read_once_are_kept() -> None:
     asked = tree("WITH r AS NOT MATERIALIZED (SELECT x FROM t) SELECT x FROM r")
     kept = translate(asked, postgres_sql.DIALECT, TABLES, once={"t"})
-    assert [each.args["materialized"] for each in kept.find_all(exp.CTE)] == [True]
+    assert [cte.args["materialized"] for cte in kept.find_all(exp.CTE)] == [True]
     keep_rows(asked)
     assert "r AS MATERIALIZED" in text_of(asked)
 
@@ -57,6 +57,6 @@ def test_rows_that_are_read_once_are_kept() -> None:
 def test_long_names_stay_apart() -> None:
     names = ["a" * 70 + end for end in "bc"]
     sql = f"SELECT x AS {names[0]}, x AS {names[1]} FROM t"
-    found = translate(tree(sql), postgres_sql.DIALECT, TABLES)
-    assert [each.alias for each in found.expressions] == [short_name(each, 63) for each in names]
-    assert len({each.alias for each in found.expressions}) == 2
+    translated = translate(tree(sql), postgres_sql.DIALECT, TABLES)
+    assert [column.alias for column in translated.expressions] == [short_name(name, 63) for name in names]
+    assert len({column.alias for column in translated.expressions}) == 2

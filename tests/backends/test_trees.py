@@ -28,16 +28,18 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 def numbers() -> st.SearchStrategy[exp.Expr]:
     """Any arithmetic without parentheses."""
     leaves = st.sampled_from([column("a"), column("b"), double(0.5), exp.Literal.number(3)]).map(
-        lambda each: each.copy()
+        lambda leaf: leaf.copy()
     )
 
     def above(below: st.SearchStrategy[exp.Expr]) -> st.SearchStrategy[exp.Expr]:
         two = st.tuples(st.sampled_from(_ARITHMETIC), below, below)
         return st.one_of(
-            two.map(lambda each: joined(*each)),
-            below.map(lambda each: applied(exp.Neg, each)),
+            two.map(lambda parts: joined(*parts)),
+            below.map(lambda operand: applied(exp.Neg, operand)),
             st.tuples(below, below, below).map(
-                lambda each: exp.Case(ifs=[exp.If(this=joined(exp.LT, each[0], each[1]), true=own(each[2]))])
+                lambda operands: exp.Case(
+                    ifs=[exp.If(this=joined(exp.LT, operands[0], operands[1]), true=own(operands[2]))]
+                )
             ),
         )
 
@@ -46,17 +48,19 @@ def numbers() -> st.SearchStrategy[exp.Expr]:
 
 def conditions() -> st.SearchStrategy[exp.Expr]:
     """Any condition without parentheses."""
-    compared = st.tuples(st.sampled_from(_COMPARISONS), numbers(), numbers()).map(lambda each: joined(*each))
+    compared = st.tuples(st.sampled_from(_COMPARISONS), numbers(), numbers()).map(
+        lambda parts: joined(*parts)
+    )
     between = st.tuples(numbers(), numbers(), numbers()).map(
-        lambda each: exp.Between(this=own(each[0]), low=own(each[1]), high=own(each[2]))
+        lambda operands: exp.Between(this=own(operands[0]), low=own(operands[1]), high=own(operands[2]))
     )
 
     def above(below: st.SearchStrategy[exp.Expr]) -> st.SearchStrategy[exp.Expr]:
         two = st.tuples(st.sampled_from([exp.And, exp.Or, exp.EQ]), below, below)
         return st.one_of(
-            two.map(lambda each: joined(*each)),
-            below.map(lambda each: applied(exp.Not, each)),
-            below.map(lambda each: joined(exp.Is, each, exp.Null())),
+            two.map(lambda parts: joined(*parts)),
+            below.map(lambda condition: applied(exp.Not, condition)),
+            below.map(lambda condition: joined(exp.Is, condition, exp.Null())),
         )
 
     return st.recursive(st.one_of(compared, between), above, max_leaves=8)
