@@ -274,7 +274,7 @@ def test_paths_start_from_the_folder_of_the_file(
 ) -> None:
     table = {"unit": "row", "columns": ID, "path": path}
     here = catalog(sources={"s": source}, tables={"people": table}).located(tmp_path / "c.yaml")
-    assert here.patterns("people") == tuple(each.format(root=tmp_path.resolve()) for each in patterns)
+    assert here.patterns("people") == tuple(pattern.format(root=tmp_path.resolve()) for pattern in patterns)
 
 
 def files_of(root: Path, *paths: str) -> list[str]:

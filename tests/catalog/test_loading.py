@@ -249,8 +249,8 @@ def test_a_csv_source_may_be_a_folder_with_files_per_table(tmp_path: Path) -> No
         "sources: {d: {csv: data}}\nbudget: {epsilon: 1}\n"
         "tables: {v: {path: 'v*.csv', unit: row, columns: {id: {type: integer}}}}\n"
     )
-    found = load(file).files("v")
-    assert [Path(each).name for each in found] == ["v1.csv", "v2.csv"]
+    files = load(file).files("v")
+    assert [Path(path).name for path in files] == ["v1.csv", "v2.csv"]
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:

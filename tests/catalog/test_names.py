@@ -68,7 +68,7 @@ def test_names_that_are_held_apart_never_answer_for_each_other(left: str, right:
         assert both.find(name) == name and both.tables[name].find(f"C{name}") == f"c{name}"
     for place, name in enumerate((left, right)):
         (leaf,) = bound(parse(f'SELECT SUM("c{name}") AS z FROM "{name}"'), both).leaves
-        assert leaf.tables == (name,) and [each.high for each in leaf.measures.values()] == [place + 1]
+        assert leaf.tables == (name,) and [measure.high for measure in leaf.measures.values()] == [place + 1]
     alone = catalog_of([left], [f"c{left}"])
     assert alone.find(right) is None and alone.tables[left].find(f"c{right}") is None
     for sql in (f'SELECT COUNT(*) AS n FROM "{right}"', f'SELECT SUM("c{right}") AS n FROM "{left}"'):

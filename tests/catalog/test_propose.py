@@ -48,7 +48,7 @@ def test_wrong_answers_are_told() -> None:
 
 def test_each_open_question_is_asked_once() -> None:
     asked = questions(SCHEMA)
-    assert [(each.key, each.field) for each in asked] == [
+    assert [(question.key, question.field) for question in asked] == [
         ("people", "unit"),
         ("people.user_id", "bounds"),
         ("people.age", "bounds"),

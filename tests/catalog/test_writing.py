@@ -108,5 +108,5 @@ def test_types_of_values_are_kept() -> None:
     kinds = {"age": int, "day": date, "income": Decimal, "seen": datetime}
     for name, kind in kinds.items():
         bounds = columns[name].bounds
-        assert bounds is not None and all(type(each) is kind for each in bounds)
+        assert bounds is not None and all(type(end) is kind for end in bounds)
     assert math.isclose(catalog.budget.delta, 1e-6, rel_tol=0)

@@ -92,7 +92,7 @@ class Catalog(Declaration):
                     self._check_domain(declared.domain, declared.type, path)
 
     def _check_domain(self, origin: DomainFrom, kind: str, path: tuple[str, ...]) -> None:
-        public = [each for each, table in self.tables.items() if not table.private]
+        public = [name for name, table in self.tables.items() if not table.private]
         if origin.table not in self.tables:
             raise fault(f"there is no public table {origin.table}, {nearest(origin.table, public)}", *path)
         table = self.tables[origin.table]
@@ -220,28 +220,28 @@ class Catalog(Declaration):
         """
         source, path = self.source_of(table), self.tables[table].path
         if source.url is not None:
-            return tuple(each if "://" in each else str(self.root / each) for each in path or ())
+            return tuple(part if "://" in part else str(self.root / part) for part in path or ())
         if source.duckdb is not None:
             return (str(self.root / source.duckdb),)
         roots = source.csv or source.parquet or ()
         if path is None:
-            return tuple(str(self.root / each) for each in roots)
-        return tuple(str(self.root / each / part) for each in roots for part in path)
+            return tuple(str(self.root / root) for root in roots)
+        return tuple(str(self.root / root / part) for root in roots for part in path)
 
     def files(self, table: str) -> tuple[str, ...]:
         """The files of a table that exist, sorted; CatalogError where a path leads nowhere.
 
         A file that several patterns or links lead to is there once: its rows are not to count twice.
         """
-        found: dict[tuple[int, int], str] = {}
+        by_inode: dict[tuple[int, int], str] = {}
         for pattern in self.patterns(table):
             matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (patterns may be absolute)
             matches = [pattern] if Path(pattern).is_file() else sorted(matches)
-            places = [each for each in map(Path, matches) if each.is_file() and each.parent != self.copies]
+            places = [file for file in map(Path, matches) if file.is_file() and file.parent != self.copies]
             if not places:
                 name = self.tables[table].source or next(iter(self.sources))
                 raise CatalogError(f"sources.{name}: no file at {pattern}, which table {table} needs.")
             for place in places:
                 held = place.stat()
-                found.setdefault((held.st_dev, held.st_ino), str(place))
-        return tuple(sorted(found.values()))
+                by_inode.setdefault((held.st_dev, held.st_ino), str(place))
+        return tuple(sorted(by_inode.values()))

@@ -172,7 +172,7 @@ class Column(Declaration):
             raise fault(f"a {kind} column has no bounds; declare a domain if its values are public")
         if not isinstance(value, list | tuple) or len(value) != 2:
             raise fault("expected two values, [low, high]")
-        low, high = (_at(index, each, kind) for index, each in enumerate(value))
+        low, high = (_at(index, end, kind) for index, end in enumerate(value))
         if low > high:  # type: ignore[operator]
             raise fault(f"the lower bound {low} is above the upper bound {high}; write [{high}, {low}]")
         if kind == "float" and not math.isfinite(cast("float", high) - cast("float", low)):
@@ -191,15 +191,15 @@ class Column(Declaration):
             raise fault("expected a list of values, or {from: public_table.column}")
         if not value:
             raise fault("an empty domain lets no row count; leave it out, or list the values")
-        values = tuple(_at(index, each, kind) for index, each in enumerate(value))
+        values = tuple(_at(index, entry, kind) for index, entry in enumerate(value))
         if len(set(values)) != len(values):
-            again = next(i for i, each in enumerate(values) if each in values[:i])
+            again = next(i for i, entry in enumerate(values) if entry in values[:i])
             raise fault(f"{shown(values[again])} is listed twice", again)
         bounds = info.data.get("bounds")
         if bounds is not None:
-            for index, each in enumerate(values):
-                if not bounds[0] <= each <= bounds[1]:
-                    raise fault(f"{shown(each)} lies outside the bounds [{bounds[0]}, {bounds[1]}]", index)
+            for index, entry in enumerate(values):
+                if not bounds[0] <= entry <= bounds[1]:
+                    raise fault(f"{shown(entry)} lies outside the bounds [{bounds[0]}, {bounds[1]}]", index)
         return values
 
     @model_validator(mode="after")

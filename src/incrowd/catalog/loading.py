@@ -59,13 +59,13 @@ def check(data: Any, *, name: str = "catalog", lines: Mapping[reading.Path, int]
 
 def _first_fault(error: ValidationError, name: str, lines: Mapping[reading.Path, int]) -> CatalogError:
     """The fault that comes first in the file; one at a time is what a person mends."""
-    found = []
-    for each in error.errors(include_url=False, include_input=False):
-        context = each.get("ctx", {})
-        path = tuple(part for part in each["loc"] if part != "[key]") + tuple(context.get("path", ()))
-        message = context.get("message") or _SAID.get(each["type"]) or each["msg"]
-        found.append((_line(path, lines), path, str(message)))
-    line, path, message = min(found, key=lambda fault: fault[0] or 0)
+    faults = []
+    for detail in error.errors(include_url=False, include_input=False):
+        context = detail.get("ctx", {})
+        path = tuple(part for part in detail["loc"] if part != "[key]") + tuple(context.get("path", ()))
+        message = context.get("message") or _SAID.get(detail["type"]) or detail["msg"]
+        faults.append((_line(path, lines), path, str(message)))
+    line, path, message = min(faults, key=lambda fault: fault[0] or 0)
     return reading.located(path, message, name, line)
 
 

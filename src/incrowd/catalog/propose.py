@@ -111,7 +111,7 @@ def _table(name: str, columns: Mapping[str, str], unit: str | Mapping[str, str] 
     lines = [f"  {scalar(name)}:", "    source: main", "    private: true"]
     if unit is not None:
         return [*lines, f"    unit: {inline(unit)}", "    columns:"]
-    likely = [each for each in columns if fold(each).endswith(("id", "uuid"))]
+    likely = [column for column in columns if fold(column).endswith(("id", "uuid"))]
     hint = f"perhaps {' or '.join(likely)}; " if likely else ""
     comment = f"# the column that identifies a person: {hint}row if each row is one person"
     return [*lines, f"    unit: {PLACEHOLDER}  {comment}", "    columns:"]

@@ -47,7 +47,7 @@ def read(text: str, name: str) -> tuple[Any, dict[Path, int]]:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = " ".join(str(each) for each in (error.context, error.problem) if each)
+        said = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise located((), f"this is not YAML, {said}", name, mark.line + 1 if mark else None) from None
     except (yaml.YAMLError, RecursionError):
         raise located(
@@ -64,7 +64,7 @@ def _value(node: yaml.Node, path: Path, lines: dict[Path, int], name: str) -> An
     if len(path) > _DEEPEST:
         raise located((), "the file nests too deeply, or refers to itself", name, line)
     if isinstance(node, yaml.SequenceNode):
-        return [_value(each, (*path, index), lines, name) for index, each in enumerate(node.value)]
+        return [_value(item, (*path, index), lines, name) for index, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, path, lines, name)
     try:

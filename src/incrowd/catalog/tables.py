@@ -97,7 +97,7 @@ class Unit(Declaration):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns whose values identify a unit."""
-        return tuple(each for each in (self.column, self.per) if each is not None)
+        return tuple(column for column in (self.column, self.per) if column is not None)
 
     def __str__(self) -> str:
         if self.column is None:

@@ -72,9 +72,9 @@ def inline(value: object) -> str:
         case Declaration():
             return inline(_said(value))
         case Mapping():
-            return "{" + ", ".join(f"{scalar(key)}: {inline(each)}" for key, each in value.items()) + "}"
+            return "{" + ", ".join(f"{scalar(key)}: {inline(item)}" for key, item in value.items()) + "}"
         case list() | tuple():
-            return "[" + ", ".join(inline(each) for each in value) + "]"
+            return "[" + ", ".join(inline(item) for item in value) + "]"
     return scalar(value)
 
 
@@ -101,13 +101,17 @@ def _sections(catalog: Catalog) -> Iterator[list[str]]:
             continue
         value = said[name]
         if name == "tables":
-            lines = [line for each, table in catalog.tables.items() for line in table_lines(each, table)]
+            lines = [
+                line
+                for table_name, table in catalog.tables.items()
+                for line in table_lines(table_name, table)
+            ]
             yield [f"# {note}", "tables:", *lines]
         elif isinstance(value, Mapping):
             yield [
                 f"# {note}",
                 f"{name}:",
-                *(f"  {scalar(key)}: {inline(each)}" for key, each in value.items()),
+                *(f"  {scalar(key)}: {inline(item)}" for key, item in value.items()),
             ]
         else:
             yield [f"# {note}", f"{name}: {inline(value)}"]
@@ -120,7 +124,10 @@ def table_lines(name: str, table: Table) -> list[str]:
     fields["private"] = table.private
     lines = [f"  {scalar(name)}:", *(f"    {key}: {inline(value)}" for key, value in fields.items())]
     if columns:
-        lines += ["    columns:", *(column_line(each, column) for each, column in table.columns.items())]
+        lines += [
+            "    columns:",
+            *(column_line(column_name, column) for column_name, column in table.columns.items()),
+        ]
     return lines
 
 
