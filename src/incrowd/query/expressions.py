@@ -86,14 +86,14 @@ def _total(node: exp.Expr, lookup: Lookup) -> Typed:
     if isinstance(node, _RANDOM):
         raise QueryError(f"{said(node)} gives another value each time; write a constant instead.")
     if isinstance(node, exp.Anonymous):
-        return by_name(node, [total(each, lookup) for each in node.expressions])
+        return by_name(node, [total(argument, lookup) for argument in node.expressions])
     function = FUNCTIONS.get(type(node))
     if function is None:
         raise QueryError(
             f"{said(node)} is not among the expressions that are safe over private rows; write it with CASE, "
             "arithmetic, text or date functions."
         )
-    arguments = [total(each, lookup) for each in _arguments(node)]
+    arguments = [total(argument, lookup) for argument in _arguments(node)]
     try:
         return function(node, arguments)
     except IndexError:

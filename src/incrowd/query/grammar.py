@@ -78,7 +78,7 @@ def from_text(sql: exp.Expr, kind: str) -> exp.Expr:
         lower = exp.Lower(this=exp.Left(this=sql, expression=exp.Literal.number("9")))
         cases = [
             exp.If(
-                this=exp.In(this=lower.copy(), expressions=[exp.Literal.string(each) for each in words]),
+                this=exp.In(this=lower.copy(), expressions=[exp.Literal.string(word) for word in words]),
                 true=value,
             )
             for words, value in ((_TRUE, exp.true()), (_FALSE, exp.false()))

@@ -46,7 +46,9 @@ def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
             values = _constants(listed, field, below)
             if not values:
                 continue
-            kept = values if field.values is None else tuple(each for each in values if each in field.values)
+            kept = (
+                values if field.values is None else tuple(value for value in values if value in field.values)
+            )
             known = replace(field, values=kept, nullable=False, domain=None)
             relation = items[column.table]
             items[column.table] = replace(relation, fields={**relation.fields, column.name: known})
@@ -83,7 +85,7 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
         )
     if typed.kind == "null":
         raise QueryError("GROUP BY NULL makes no groups; leave it out.")
-    columns = {(each.table, each.name): below.field(each) for each in _own_columns(node)}
+    columns = {(column.table, column.name): below.field(column) for column in _own_columns(node)}
     if isinstance(node, exp.Column) and typed.values is not None:
         listed = (*typed.values, None) if typed.nullable else tuple(typed.values)
         return Key(f"k{index}", _as_key(typed), typed.kind, None, label, listed)
@@ -94,7 +96,7 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
 def _own_columns(node: exp.Expr) -> list[exp.Column]:
     """The columns of an expression, not those of public sub-queries inside it."""
     others = {id(column) for query in node.find_all(exp.Select) for column in query.find_all(exp.Column)}
-    return [each for each in node.find_all(exp.Column) if id(each) not in others]
+    return [column for column in node.find_all(exp.Column) if id(column) not in others]
 
 
 def _as_key(typed: Typed) -> exp.Expr:
@@ -164,7 +166,7 @@ def _column_values(field: Field) -> exp.Query:
 def _values(values: Sequence[Any], nullable: bool, kind: str) -> exp.Query:
     """A list of constants as a table of one column, v."""
     listed: list[Any] = [*values, *([None] if nullable else [])]
-    rows = [exp.Tuple(expressions=[exp.cast(literal(each), SQL_TYPES[kind])]) for each in listed]
+    rows = [exp.Tuple(expressions=[exp.cast(literal(value), SQL_TYPES[kind])]) for value in listed]
     if not rows:
         nothing = exp.alias_(exp.cast(exp.null(), SQL_TYPES[kind]), "v")
         return exp.select(nothing).where(exp.false())

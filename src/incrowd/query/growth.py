@@ -36,7 +36,7 @@ def weight_of(sql: exp.Expr) -> int:
     if isinstance(sql, exp.DataType | exp.Query):
         return 1
     copies = _COPIES.get(type(sql), 3 if isinstance(sql, exp.Floor | exp.Ceil | exp.Trunc) else 1)
-    return 1 + copies * sum(weight_of(each) for each in sql.iter_expressions())
+    return 1 + copies * sum(weight_of(part) for part in sql.iter_expressions())
 
 
 def refuse_growth(sql: exp.Expr, said: str) -> None:

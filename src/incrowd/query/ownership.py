@@ -302,7 +302,7 @@ def _table(node: exp.Table, world: World, numbered: bool) -> Relation:
         return Relation(scan, fields, (ROW,), (name,), materialize=True, single=True)
     if unit is None:
         return Relation(scan, fields, None)
-    units = tuple(fold(each) for each in unit.columns)
+    units = tuple(fold(column) for column in unit.columns)
     return Relation(scan, fields, units, (name,), single=unit.is_row)
 
 

@@ -299,15 +299,16 @@ class Plan:
         for leaf in self.leaves:
             parts.append(leaf.rows.sql("duckdb"))
             parts.extend(
-                f"{each.name} {each.kind} {each.measures} {each.quantiles} {each.sample} {each.root}"
-                for each in leaf.aggregates
+                f"{aggregate.name} {aggregate.kind} {aggregate.measures} {aggregate.quantiles} "
+                f"{aggregate.sample} {aggregate.root}"
+                for aggregate in leaf.aggregates
             )
             for key in leaf.keys:
                 domain = None if key.domain is None else key.domain.sql("duckdb")
                 parts.append(f"{key.name} {domain} {key.values}")
             parts.extend(
-                f"{each.name} {each.level} {each.norm} {each.weigh_key} {each.value} {each.low} {each.high} "
-                f"{each.centre} {each.cap} {each.buckets}"
-                for each in leaf.measures.values()
+                f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
+                f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets}"
+                for measure in leaf.measures.values()
             )
         return "\n".join(parts)

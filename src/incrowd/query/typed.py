@@ -118,7 +118,7 @@ def field_of(table: str, name: str, column: Column) -> Field:
     contribution = None if column.contribution is None else float(column.contribution)
     values = column.values
     if column.type == "decimal" and values is not None:
-        values = tuple(float(each) for each in values)  # type: ignore[arg-type]
+        values = tuple(float(value) for value in values)  # type: ignore[arg-type]
     return Field(kind, low, high, column.nullable, values, domain, f"{table}.{name}", contribution, limits)
 
 

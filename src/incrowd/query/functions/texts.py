@@ -28,7 +28,7 @@ def _length(node: exp.Expr, arguments: list[Typed]) -> Typed:
 
 def _slice(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_text(node, arguments[0])
-    places = [whole_constant(node, each, "The place") for each in arguments[1:]]
+    places = [whole_constant(node, argument, "The place") for argument in arguments[1:]]
     if any(place < 0 for place in places) or (isinstance(node, exp.Substring) and places[0] < 1):
         raise QueryError(f"{name_of(node)} counts from 1 here, and takes no negative lengths.")
     texts = [exp.Literal.number(str(place)) for place in places]
@@ -69,7 +69,7 @@ def _cut(sql: exp.Expr) -> exp.Expr:
 def _replace(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_text(node, arguments[0])
     if len(arguments) != 3 or any(
-        not (isinstance(each.sql, exp.Literal) and each.sql.is_string) for each in arguments[1:]
+        not (isinstance(argument.sql, exp.Literal) and argument.sql.is_string) for argument in arguments[1:]
     ):
         raise QueryError("REPLACE takes a text and two constant texts.")
     old, new = arguments[1].sql, arguments[2].sql
@@ -80,7 +80,7 @@ def _replace(node: exp.Expr, arguments: list[Typed]) -> Typed:
 
 
 def _test(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    left, right = (as_text(node, each) for each in arguments)
+    left, right = (as_text(node, argument) for argument in arguments)
     sql = type(node)(this=left.sql, expression=right.sql)
     return Typed(sql, "boolean", 0, 1, left.nullable or right.nullable, (False, True))
 

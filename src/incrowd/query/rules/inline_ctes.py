@@ -22,7 +22,7 @@ def inline_ctes(tree: exp.Query, world: World) -> exp.Query:
         clauses = list(tree.find_all(exp.With))
         if not clauses:
             return tree
-        with_ = max(clauses, key=lambda each: each.depth)
+        with_ = max(clauses, key=lambda clause: clause.depth)
         owner = with_.parent
         assert isinstance(owner, exp.Query)
         known = _bodies(with_)

@@ -23,7 +23,7 @@ def qualify_names(tree: exp.Query, world: World) -> exp.Query:
     for name in tree.find_all(exp.Identifier):
         _refuse_reserved(name)
     schema: dict[str, object] = {
-        fold(name): {column: SQL_TYPES[each.kind] for column, each in world.fields(name).items()}
+        fold(name): {column: SQL_TYPES[field.kind] for column, field in world.fields(name).items()}
         for name in world.catalog.tables
     }
     bounds = count_bounds(tree)
