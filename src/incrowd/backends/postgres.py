@@ -21,7 +21,7 @@ from sqlglot import exp
 
 from incrowd.backends.backend import Progress
 from incrowd.backends.postgres_reading import reader, refuse_alike
-from incrowd.backends.postgres_relations import Relation, checked, columns, found, unchanged
+from incrowd.backends.postgres_relations import Relation, checked, columns, oid_of, unchanged
 from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.recent import recent
@@ -88,7 +88,7 @@ class Postgres:
         try:
             with psycopg.connect(self._url, connect_timeout=10) as connection:
                 _refuse_encoding(connection)
-                oids = {name: found(connection, name, self._place(name)) for name in self._catalog.tables}
+                oids = {name: oid_of(connection, name, self._place(name)) for name in self._catalog.tables}
                 settle(connection, self._timeout)
                 return {name: checked(connection, name, oid) for name, oid in oids.items()}
         except psycopg.Error as error:

@@ -130,7 +130,7 @@ class Relation:
     """The marks of this relation and of all relations that it reads."""
 
 
-def found(connection: psycopg.Connection[Any], table: str, place: tuple[str, ...]) -> int:
+def oid_of(connection: psycopg.Connection[Any], table: str, place: tuple[str, ...]) -> int:
     """The number of a table by its name, with a schema or on the role's search path.
 
     CatalogError if there is none, or if the role may not read it.
