@@ -20,17 +20,17 @@ shares = st.floats(1e-6, 1 - 1e-6)
 
 @given(epsilons, shares)
 def test_beliefs_are_the_posterior_of_a_pure_guarantee(epsilon: float, prior: float) -> None:
-    found = explain_epsilon(epsilon, priors=[prior]).at(prior)
-    assert (found.low, found.high) == pure(epsilon).posterior(prior)
+    belief = explain_epsilon(epsilon, priors=[prior]).at(prior)
+    assert (belief.low, belief.high) == pure(epsilon).posterior(prior)
 
 
 @given(st.floats(1e-6, 10.0), st.floats(1e-3, 0.9))
 def test_odds_move_by_exactly_the_stated_factor(epsilon: float, prior: float) -> None:
-    found = explain_epsilon(epsilon, priors=[prior])
-    belief, odds = found.at(prior), prior / (1 - prior)
-    assert belief.high / (1 - belief.high) / odds == pytest.approx(found.factor, rel=1e-8)
-    assert odds / (belief.low / (1 - belief.low)) == pytest.approx(found.factor, rel=1e-8)
-    assert found.factor >= math.exp(epsilon)
+    meaning = explain_epsilon(epsilon, priors=[prior])
+    belief, odds = meaning.at(prior), prior / (1 - prior)
+    assert belief.high / (1 - belief.high) / odds == pytest.approx(meaning.factor, rel=1e-8)
+    assert odds / (belief.low / (1 - belief.low)) == pytest.approx(meaning.factor, rel=1e-8)
+    assert meaning.factor >= math.exp(epsilon)
 
 
 @settings(max_examples=25)
@@ -74,5 +74,5 @@ def test_a_delta_that_is_none_is_told_so(delta: float) -> None:
 
 
 def test_an_epsilon_beyond_all_floats_still_has_a_meaning() -> None:
-    found = explain_epsilon(1000.0)
-    assert found.factor == math.inf and found.at(0.5).high == 1.0
+    meaning = explain_epsilon(1000.0)
+    assert meaning.factor == math.inf and meaning.at(0.5).high == 1.0

@@ -75,7 +75,7 @@ class Meaning:
 
     def at(self, prior: float) -> Belief:
         """The belief that starts at `prior`."""
-        return next(each for each in self.beliefs if each.prior == prior)
+        return next(belief for belief in self.beliefs if belief.prior == prior)
 
 
 def explain_epsilon(epsilon: float, delta: float = 0.0, priors: Sequence[float] = PRIORS) -> Meaning:
