@@ -80,7 +80,7 @@ def main() -> None:
             for name, job in jobs.items():
                 if job is not None:
                     times[name].append(seconds(job, 200 if name == "filter" else 1))
-        middle = {name: statistics.median(found) for name, found in times.items() if found}
+        middle = {name: statistics.median(durations) for name, durations in times.items() if durations}
         row = f"history {history:>6,}   {middle['filter'] * 1e6:9.2f} us {middle['accountant'] * 1e3:9.3f} ms"
         if "peer" in middle:
             ratios = [middle[name] / middle["peer"] for name in ("filter", "accountant")]

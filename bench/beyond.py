@@ -71,13 +71,13 @@ def line(name: str, truth: Any, repeats: int, ours: Release, **others: Release |
             row += f"{'-':>12}"
             continue
         try:
-            found, theirs = errors(release, truth, repeats)
+            error, theirs = errors(release, truth, repeats)
         except Exception:
             row += f"{'fails':>12}"
             continue
-        row += f"{found:>12.4g}"
-        if found < best:
-            best, slack = found, theirs
+        row += f"{error:>12.4g}"
+        if error < best:
+            best, slack = error, theirs
     worse = mine > best + 3 * math.hypot(spread, slack)
     if worse:
         WORSE.append(name)
@@ -86,8 +86,8 @@ def line(name: str, truth: Any, repeats: int, ours: Release, **others: Release |
 
 def noisy(value: float, reach: float, epsilon: float, ends: Bounds | None = None) -> float:
     """A number with Laplace noise for its global sensitivity, clamped to what it can be."""
-    found = float(Laplace(epsilon, sensitivity=float(reach)).release(float(value)))
-    return found if ends is None else min(max(found, ends[0]), ends[1])
+    released = float(Laplace(epsilon, sensitivity=float(reach)).release(float(value)))
+    return released if ends is None else min(max(released, ends[0]), ends[1])
 
 
 def quantile_lines(
@@ -164,8 +164,8 @@ def quantile_lines(
     ranges = InterquartileRange(epsilon, delta)
 
     def middle() -> float:
-        found = ranges.release(values)
-        return spread if found is None else math.sqrt(found[0] * found[1])  # a refusal says nothing
+        interval = ranges.release(values)
+        return spread if interval is None else math.sqrt(interval[0] * interval[1])  # a refusal says nothing
 
     line(
         f"{name}: interquartile range (propose-test-release), replace",
@@ -238,11 +238,11 @@ def covariance_line(
     d = table.shape[1]
     unit = np.outer(*2 * [[high - low for low, high in bounds]])
     truth = np.cov(np.clip(table, *np.array(bounds).T).T, bias=True) / unit
-    each = epsilon / (d * (d + 1) / 2)
+    share = epsilon / (d * (d + 1) / 2)
     reach = float(relations.covariance([(0, 1)], len(table)).l1)
 
     def naive() -> np.ndarray:
-        upper = np.triu([[noisy(entry, reach, each) for entry in row] for row in truth])
+        upper = np.triu([[noisy(entry, reach, share) for entry in row] for row in truth])
         return upper + np.triu(upper, 1).T
 
     for relation, more in (("add-remove", (delta,)), ("replace", (delta,)), ("replace", ())):
@@ -273,8 +273,8 @@ def key_lines(name: str, keys: list[str], domain: int, epsilon: float, delta: fl
     histogram = StableHistogram(epsilon, delta)
 
     def released() -> list[int]:
-        found = histogram.release(tally)
-        return [found.get(key, 0) for key in tally]
+        noisy_counts = histogram.release(tally)
+        return [noisy_counts.get(key, 0) for key in tally]
 
     line(
         f"{name}: counts of unknown keys",
@@ -299,7 +299,7 @@ def other_lines(table: dict[str, np.ndarray], epsilon: float, n: int) -> None:
     above = np.array([int((ages >= a).sum()) for a in range(90, 10, -1)])
     cut = 2 * ages.size // 3
     truth = float(np.argmax(above >= cut))
-    sparse, each = SparseVector(epsilon, threshold=cut, monotone=True), Laplace(epsilon / above.size)
+    sparse, one_by_one = SparseVector(epsilon, threshold=cut, monotone=True), Laplace(epsilon / above.size)
 
     def first(answers: Any) -> float:
         hits = np.flatnonzero(np.asarray(answers))
@@ -310,7 +310,7 @@ def other_lines(table: dict[str, np.ndarray], epsilon: float, n: int) -> None:
         truth,
         n,
         lambda: first(sparse.release(above)),
-        naive=lambda: first(each.release(above) >= cut),
+        naive=lambda: first(one_by_one.release(above) >= cut),
     )
     pairs = np.column_stack([ages, table["education_num"]]).astype(float)
     correlate = lambda block: float(np.corrcoef(block.T)[0, 1])  # noqa: E731

@@ -155,17 +155,17 @@ def run_plain(connection: duckdb.DuckDBPyConnection, case: Case, number: int) ->
 def measure(file: Path, rounds: int) -> None:
     print(f"\n{file.stem}: {rounds} interleaved rounds, medians")
     heads = ("caps", "plain ms", "ours ms", "ratio", "target", "plain MB", "ours MB", "rmse", "mean truth")
-    print(f"{'question':38}" + "".join(f"{each:>11}" for each in heads))
+    print(f"{'question':38}" + "".join(f"{head:>11}" for head in heads))
     files = {"declared": catalog(file, True), "private": catalog(file, False)}
     for case in CASES:
         times: dict[str, list[float]] = {"plain": [], "declared": [], "private": []}
-        found: dict[str, dict[Any, float]] = {}
+        answers: dict[str, dict[Any, float]] = {}
         curators = {name: Curator.open(path) for name, path in files.items()}
         with duckdb.connect(str(file), read_only=True) as connection:
             for number in range(rounds + 1):  # the first round warms all
                 for name in times:
                     start = time.perf_counter()
-                    found[name] = (
+                    answers[name] = (
                         run_plain(connection, case, number)
                         if name == "plain"
                         else ask(curators[name], case, number)
@@ -174,14 +174,14 @@ def measure(file: Path, rounds: int) -> None:
                         times[name].append(time.perf_counter() - start)
         for curator in curators.values():
             curator.close()
-        truth = found["plain"]
+        truth = answers["plain"]
         size = statistics.fmean(truth.values())
         plain = statistics.median(times["plain"])
         plain_memory = peak("plain", file, case)
         target = "" if case.target is None else f"{case.target:g}"
         for name, path in files.items():
             ours = statistics.median(times[name])
-            squares = [(found[name].get(key, 0) - value) ** 2 for key, value in truth.items()]
+            squares = [(answers[name].get(key, 0) - value) ** 2 for key, value in truth.items()]
             print(
                 f"{case.name:38}{name:>11}{plain * 1e3:11.0f}{ours * 1e3:11.0f}"
                 f"{ours / plain:11.2f}{target:>11}"
@@ -197,7 +197,7 @@ def peak(who: str, path: Path, case: Case) -> float:
 
 
 def run_alone(who: str, path: Path, name: str) -> None:
-    case = next(each for each in CASES if each.name == name)
+    case = next(candidate for candidate in CASES if candidate.name == name)
     if who == "plain":
         with duckdb.connect(str(path), read_only=True) as connection:
             run_plain(connection, case, 0)

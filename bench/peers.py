@@ -165,16 +165,16 @@ def rmse(truth: Answer, answer: Answer) -> float:
     return math.sqrt(statistics.fmean(squares))
 
 
-def line(each: Score, fastest: float) -> str:
-    start = f"{each.who.title:22}{each.who.engine:12}"
-    if not each.rounds:
-        return f"{start}{each.note}"
+def line(result: Score, fastest: float) -> str:
+    start = f"{result.who.title:22}{result.who.engine:12}"
+    if not result.rounds:
+        return f"{start}{result.note}"
     numbers = (
-        f"{each.plain * 1e3:10.0f}{each.private * 1e3:11.0f}{each.private / each.plain:9.1f}"
-        f"{each.private / fastest:9.1f}{each.plain_peak:10.0f}{each.peak:9.0f}"
-        f"{each.rmse:11.4g}{each.groups:8}"
+        f"{result.plain * 1e3:10.0f}{result.private * 1e3:11.0f}{result.private / result.plain:9.1f}"
+        f"{result.private / fastest:9.1f}{result.plain_peak:10.0f}{result.peak:9.0f}"
+        f"{result.rmse:11.4g}{result.groups:8}"
     )
-    return f"{start}{numbers}{each.rounds:6}  {each.note}"
+    return f"{start}{numbers}{result.rounds:6}  {result.note}"
 
 
 HEAD = (
@@ -198,22 +198,22 @@ def compare(rows: int, given: argparse.Namespace, peers: bool) -> None:
         }
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(serving(table))
-        found = list(contestants(table, server, given.only, peers))
-        running = [each for each in found if isinstance(each, Contestant)]
+        entrants = list(contestants(table, server, given.only, peers))
+        running = [entrant for entrant in entrants if isinstance(entrant, Contestant)]
         print(f"\n{rows:,} rows, {given.rounds} rounds")
-        for each in found:
-            if isinstance(each, str):
-                print(f"not run: {each}")
+        for entrant in entrants:
+            if isinstance(entrant, str):
+                print(f"not run: {entrant}")
         for name, truth in truths.items():
             size = statistics.fmean(truth.values())
-            told = " or ".join(dict.fromkeys(str(each[name]) for each in bounds.values()))
+            told = " or ".join(dict.fromkeys(str(by_question[name]) for by_question in bounds.values()))
             print(f"\n{QUESTIONS[name].name} (the true mean is {size:.5g}; peers are told {told})\n{HEAD}")
             scores: list[Score] = []
             for who in running:
                 scores.append(
                     score(who, job_of(who, name, bounds, rows, given.rounds), truth, given.patience)
                 )
-                fastest = next((each.plain for each in scores if each.who.engine == "DuckDB"), math.nan)
+                fastest = next((result.plain for result in scores if result.who.engine == "DuckDB"), math.nan)
                 print(line(scores[-1], fastest), flush=True)
             print(verdict(scores))
 
@@ -238,18 +238,18 @@ def job_of(
 
 def verdict(scores: list[Score]) -> str:
     """How far each target is met."""
-    ours = [each for each in scores if each.rounds and each.who.ours]
-    peers = [each for each in scores if each.rounds and not each.who.ours]
-    slow = max(ours, key=lambda each: each.private / each.plain, default=None)
+    ours = [result for result in scores if result.rounds and result.who.ours]
+    peers = [result for result in scores if result.rounds and not result.who.ours]
+    slow = max(ours, key=lambda result: result.private / result.plain, default=None)
     if slow is None:
         return "  none of ours answered"
     said = f"  slowest of ours: {slow.private / slow.plain:.1f} times the plain, to be at most {TARGET}"
     if peers:
-        first = min(peers, key=lambda each: each.rmse)
-        for each in ours:
+        first = min(peers, key=lambda result: result.rmse)
+        for result in ours:
             said += (
-                f"\n  {each.who.title} on {each.who.engine}: {each.rmse / first.rmse:.2f} times the error of "
-                f"{first.who.title}, to be at most 1"
+                f"\n  {result.who.title} on {result.who.engine}: {result.rmse / first.rmse:.2f} times the "
+                f"error of {first.who.title}, to be at most 1"
             )
     return said
 
@@ -258,7 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = ["ours-duckdb", "ours-postgres", "ours-spark", *(each.name for each in RIVALS)]
+    names = ["ours-duckdb", "ours-postgres", "ours-spark", *(rival.name for rival in RIVALS)]
     parser.add_argument("--rows", type=int, nargs="+")
     parser.add_argument("--own-rows", type=int, nargs="*", default=[10_000_000], help="sizes without peers")
     parser.add_argument("--rounds", type=int, default=5)

@@ -43,7 +43,7 @@ def best(connection: duckdb.DuckDBPyConnection, gaussian: bool, split: bool) -> 
     kept = {cap: np.minimum(rows, cap).sum() for cap in ROWS}
     return {
         "count": _least(((rows.sum() - kept[cap]) ** 2 + _laplace(cap), Bounds(cap, TOP)) for cap in ROWS),
-        "sum": _sum(connection, {cap: each / rows.sum() for cap, each in kept.items()}),
+        "sum": _sum(connection, {cap: rows_kept / rows.sum() for cap, rows_kept in kept.items()}),
         "distinct": _distinct(connection, gaussian, EPSILON / 2 if split else EPSILON),
         "average": _average(connection, kept),
         # The error of a median in ranks: of the sample, and of a selection whose scores move by one per row.
@@ -110,7 +110,7 @@ def _laplace(sensitivity: float) -> float:
 
 
 def _least(options: Iterable[tuple[float, Bounds]]) -> Bounds:
-    return min(options, key=lambda each: each[0])[1]
+    return min(options, key=lambda option: option[0])[1]
 
 
 def _column(connection: duckdb.DuckDBPyConnection, sql: str) -> np.ndarray:

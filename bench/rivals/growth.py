@@ -41,7 +41,7 @@ def _measured(question: str, rows: int, rounds: int, limit: str) -> str:
         alone = Job(**{**vars(job), "kinds": (kind,), "rounds": 0})
         peaks[kind] = run(Path(sys.executable), "ours", alone, PATIENCE).lines[-1]["peak"]
     plain, ours = (
-        statistics.median(each["seconds"] for each in timed.said(kind)) for kind in ("plain", "private")
+        statistics.median(line["seconds"] for line in timed.said(kind)) for kind in ("plain", "private")
     )
     return (
         f"{question:10}{rows:13,}{plain * 1e3:10.0f}{ours * 1e3:10.0f}{ours / plain:7.1f}"

@@ -120,7 +120,7 @@ def sql(question: str, number: int, median: str = "MEDIAN(value)") -> str:
 
 def by_key(rows: Any) -> Answer:
     """Rows of (key, value), or one row of (value,), as an answer."""
-    found = [tuple(row) for row in rows]
-    if found and len(found[0]) == 1:
-        return {"": float(found[0][0])}
-    return {str(key): float(value) for key, value in found if value is not None}
+    tuples = [tuple(row) for row in rows]
+    if tuples and len(tuples[0]) == 1:
+        return {"": float(tuples[0][0])}
+    return {str(key): float(value) for key, value in tuples if value is not None}
