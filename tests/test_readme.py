@@ -75,7 +75,7 @@ def test_lines_without_noise_are_shown_to_the_digit(fresh: list[str]) -> None:
 @pytest.mark.parametrize("written", [True, False], ids=["README", "fresh"])
 def test_numbers_lie_in_their_intervals_and_near_the_truth(fresh: list[str], written: bool) -> None:
     # Intervals hold with 95%; ten times their width fails by chance below 1e-12 under Laplace noise.
-    place = next(i for i, each in enumerate(session()) if "print(curator.ask" in each.source)
+    place = next(i for i, example in enumerate(session()) if "print(curator.ask" in example.source)
     table = rows(session()[place].want if written else fresh[place])
     exact = {
         row["education"]: row
@@ -85,7 +85,7 @@ def test_numbers_lie_in_their_intervals_and_near_the_truth(fresh: list[str], wri
     for row in table:
         truth = exact[row["education"]]
         for name, true in (("n", truth["age_count"]), ("age", truth["age_mean"])):
-            low, value, high = (float(row[each]) for each in (f"{name}_low", name, f"{name}_high"))
+            low, value, high = (float(row[column]) for column in (f"{name}_low", name, f"{name}_high"))
             assert low <= value <= high
             assert abs(value - true) <= 10 * (high - low)
 

@@ -98,7 +98,7 @@ def status(file: Path, tree: ast.Module, tests: Sequence[Path], limit: float) ->
 
 def modules_in(paths: Sequence[str]) -> list[Path]:
     """The files that are named, and those in folders that are named."""
-    given = [Path(each) for each in paths]
+    given = [Path(name) for name in paths]
     return [file for path in given for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
 
 
@@ -114,8 +114,8 @@ def survivors(file: Path, tests: Sequence[Path], sample: int, seed: int) -> tupl
     if status(file, ast.parse(source), tests, 600) != 0:
         raise RuntimeError("its tests fail without any fault")
     limit = 10 + 3 * (time.monotonic() - begun)
-    alive = [each for each in chosen if status(file, each.tree, tests, limit) == 0]
-    return len(chosen), sorted(alive, key=lambda each: each.line)
+    alive = [mutant for mutant in chosen if status(file, mutant.tree, tests, limit) == 0]
+    return len(chosen), sorted(alive, key=lambda mutant: mutant.line)
 
 
 def main() -> int:
@@ -132,8 +132,8 @@ def main() -> int:
     tried = lived = 0
     failed = False
     for file in modules_in(options.modules):
-        tests = [mirror_of(file)] if options.tests is None else [Path(each) for each in options.tests]
-        missing = [each for each in tests if not each.exists()]
+        tests = [mirror_of(file)] if options.tests is None else [Path(path) for path in options.tests]
+        missing = [test for test in tests if not test.exists()]
         if missing:
             failed = failed or bool(mutants(file.read_text(encoding="utf-8")))
             print(f"{name_of(file)}: no {missing[0].relative_to(ROOT)}", flush=True)
@@ -146,8 +146,8 @@ def main() -> int:
             continue
         tried, lived = tried + number, lived + len(alive)
         print(f"{name_of(file)}: {number - len(alive)} of {number} killed", flush=True)
-        for each in alive:
-            print(f"    survived at {file}:{each.line}: {each.fault}", flush=True)
+        for mutant in alive:
+            print(f"    survived at {file}:{mutant.line}: {mutant.fault}", flush=True)
     print(f"{tried - lived} of {tried} mutants killed")
     return int(failed or lived > 0)
 

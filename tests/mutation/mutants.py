@@ -61,7 +61,7 @@ def mutants(source: str) -> list[Mutant]:
             changed = copy.deepcopy(tree)
             setattr(list(ast.walk(changed))[place], field, value)
             made.append(Mutant(getattr(node, "lineno", 0), fault, ast.fix_missing_locations(changed)))
-    return sorted(made, key=lambda each: each.line)
+    return sorted(made, key=lambda mutant: mutant.line)
 
 
 def _faults(node: ast.AST) -> Iterator[tuple[str, str, object]]:

@@ -23,15 +23,15 @@ def f(x, y, names):
 
 def test_every_fault_compiles_and_changes_the_module() -> None:
     plain = ast.dump(ast.parse(SOURCE))
-    found = mutants(SOURCE)
-    assert len({ast.dump(each.tree) for each in found}) == len(found)
-    for each in found:
-        compile(each.tree, "module", "exec")
-        assert ast.dump(each.tree) != plain
+    all_mutants = mutants(SOURCE)
+    assert len({ast.dump(mutant.tree) for mutant in all_mutants}) == len(all_mutants)
+    for mutant in all_mutants:
+        compile(mutant.tree, "module", "exec")
+        assert ast.dump(mutant.tree) != plain
 
 
 def test_every_kind_of_fault_is_made_once_where_it_can_be() -> None:
-    faults = [each.fault for each in mutants(SOURCE)]
+    faults = [mutant.fault for mutant in mutants(SOURCE)]
     expected = {
         *(
             "Lt becomes LtE",
