@@ -39,12 +39,12 @@ def attack(
     accepted: int,
     *,
     seed: int = 0,
-    each: int = 8,
+    per_case: int = 8,
     whole: float = 0.1,
 ) -> Tally:
     """Ask about one case after another until so many questions are accepted; what breaks is in the tally.
 
-    Of each case `each` questions are asked, and the share `whole` of them goes the whole way, noise and all.
+    Of each case `per_case` questions are asked; the share `whole` of them goes the whole way, noise and all.
     """
     for place in itertools.count(seed):
         if tally.accepted >= accepted:
@@ -55,7 +55,7 @@ def attack(
         case = cases.draw(rng, store.storages, store.texts)
         folder = Path(tempfile.mkdtemp(prefix="incrowd-hostile-"))
         try:
-            _case(tally, store, case, rng, folder, each, whole, f"seed {place}, {store.name}")
+            _case(tally, store, case, rng, folder, per_case, whole, f"seed {place}, {store.name}")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     return tally
@@ -67,7 +67,7 @@ def _case(
     case: Case,
     rng: random.Random,
     folder: Path,
-    each: int,
+    per_case: int,
     whole: float,
     label: str,
 ) -> None:
@@ -76,17 +76,17 @@ def _case(
     for name, rows in (("without", case.without), ("hostile", case.hostile)):
         (folder / name).mkdir()
         writing.append(attempt(lambda rows=rows, name=name: store.written(case, rows, folder / name)))  # type: ignore[misc]
-    if any(each.error is not None for each in writing):
+    if any(outcome.error is not None for outcome in writing):
         tally.unwritable += 1  # the format cannot hold such a row: pyarrow, pandas or polars says so
         return
-    sides = [attempt(each.value) for each in writing]
+    sides = [attempt(outcome.value) for outcome in writing]
     try:
         if not check_opening(sides[0], sides[1], secrets, case.broken):
             tally.kept_shut += 1
             return
         tally.opened += 1
         pair = [side.value for side in sides]
-        for _ in range(each):
+        for _ in range(per_case):
             sql, limits = questions.question(rng, case), Limits.draw(rng)
             tally.tried += 1
             try:
@@ -95,9 +95,9 @@ def _case(
                 tally.refused += not accepted
             except Broken as broken:
                 tally.accepted += 1
-                tally.found.append(f"{label}: {broken}\n  {sql}\n  {limits}; {case}")
+                tally.broken.append(f"{label}: {broken}\n  {sql}\n  {limits}; {case}")
     except Broken as broken:
-        tally.found.append(f"{label}, at opening: {broken}\n  {case}\n{_origin(broken)}")
+        tally.broken.append(f"{label}, at opening: {broken}\n  {case}\n{_origin(broken)}")
     finally:
         for side in sides:
             if side.value is not None:

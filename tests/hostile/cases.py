@@ -98,14 +98,16 @@ class Case:
 
     def columns(self) -> dict[str, dict[str, Any]]:
         """The declaration of visits' columns."""
-        found: dict[str, dict[str, Any]] = {name: {"type": kind} for name, kind in self.declared.items()}
+        columns: dict[str, dict[str, Any]] = {name: {"type": kind} for name, kind in self.declared.items()}
         for name, bounds in BOUNDS.items():
-            whole = all(isinstance(each, int) for each in bounds)
-            found[name]["bounds"] = bounds if whole or self.declared[name] != "integer" else [-3, 8]
+            whole = all(isinstance(bound, int) for bound in bounds)
+            columns[name]["bounds"] = bounds if whole or self.declared[name] != "integer" else [-3, 8]
         domain: list[Any] = [1, 2, 3]
-        found["cat"]["domain"] = [str(each) for each in domain] if self.declared["cat"] == "text" else domain
-        found["city"]["domain"] = {"from": "cities.city"}
-        return found
+        columns["cat"]["domain"] = (
+            [str(value) for value in domain] if self.declared["cat"] == "text" else domain
+        )
+        columns["city"]["domain"] = {"from": "cities.city"}
+        return columns
 
     def declaration(self, sources: Mapping[str, Any], places: Mapping[str, Any]) -> dict[str, Any]:
         """The owner's file; `places` says of each table where it lies in its source."""
@@ -127,17 +129,17 @@ class Case:
 
     def secrets(self) -> tuple[str, ...]:
         """Spellings of the hostile unit's values that no message may hold; short ones occur by chance."""
-        found = {values.MARK}
+        spellings = {values.MARK}
         for column in self.mine.values():
-            for each in column:
-                text = each.decode("latin-1") if isinstance(each, bytes) else str(each)
+            for value in column:
+                text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
                 if 7 <= len(text) <= 400:
-                    found |= {text, repr(text)[1:-1]}
-        return tuple(sorted(found))
+                    spellings |= {text, repr(text)[1:-1]}
+        return tuple(sorted(spellings))
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{name}: {self.storages[name]} as {self.declared[name]}" for name in self.storages)
-        mine = {name: [_short(each) for each in column] for name, column in self.mine.items()}
+        mine = {name: [_short(value) for value in column] for name, column in self.mine.items()}
         return f"{self.relation}, unit {self.mode}\n  {kinds}\n  hostile rows: {mine}"
 
 
@@ -148,17 +150,17 @@ def _short(value: Any) -> str:
 
 def _told_apart(ids: Sequence[Any], storage: Storage) -> list[Any]:
     """Ids that are different values of the storage type: 0.0 and -0.0 are one person, and so is every NaN."""
-    found: dict[Any, Any] = {}
+    distinct: dict[Any, Any] = {}
     kind = storage.made
-    for each in ids:
-        plain: Any = repr(each) if kind == "object" else each
+    for person in ids:
+        plain: Any = repr(person) if kind == "object" else person
         if isinstance(kind, pa.DataType) and pa.types.is_floating(kind):
-            plain = values.array([each], kind)[0].as_py()
+            plain = values.array([person], kind)[0].as_py()
             plain = "nan" if plain != plain else float(plain)
         elif isinstance(kind, pa.DataType) and pa.types.is_date64(kind):
-            plain = each // (values.DAY * 1000)
-        found.setdefault(plain, each)
-    return list(found.values())
+            plain = person // (values.DAY * 1000)
+        distinct.setdefault(plain, person)
+    return list(distinct.values())
 
 
 def _pick(rng: random.Random, storage: Storage, role: str, wild: float) -> Any:
@@ -181,7 +183,7 @@ def _visits(
             continue
         rows[name] = [_pick(rng, storage, role, wild) for _ in ids]
         if name == "city" and storage.tame["text"] == TEXT.tame["text"]:
-            rows[name] = [rng.choice(CITIES) if rng.random() > wild / 2 else each for each in rows[name]]
+            rows[name] = [rng.choice(CITIES) if rng.random() > wild / 2 else value for value in rows[name]]
     return rows
 
 
@@ -200,8 +202,8 @@ def _joined(one: Mapping[str, Sequence[Any]], two: Mapping[str, Sequence[Any]], 
 
 
 def _choose(rng: random.Random, storages: Sequence[Storage], role: str) -> Storage:
-    fitting = [each for each in storages for fit in each.roles if fit == role]
-    plain = [each for each in fitting if not each.exotic]
+    fitting = [storage for storage in storages for fit in storage.roles if fit == role]
+    plain = [storage for storage in fitting if not storage.exotic]
     return rng.choice(fitting if rng.random() < 0.04 or not plain else plain)
 
 
@@ -239,7 +241,7 @@ def draw(
     people = _told_apart(ids, unit)
     rng.shuffle(people)
     me, *others = people[:9]
-    base = [each for each in others for _ in range(rng.choice([1, 1, 2, 3, 6]))]
+    base = [person for person in others for _ in range(rng.choice([1, 1, 2, 3, 6]))]
     visits = _visits(rng, chosen, base, rng.choice([0.0, 0.0, 0.0, 0.15]))
     steps = _steps(rng, chosen, [rng.choice(others) for _ in range(6)] if others else [])
 
@@ -260,6 +262,6 @@ def draw(
     if relation == "replace":
         other, fewer = mine(0.4)
         without = {"visits": _joined(visits, other, place), "steps": _joined(steps, fewer, 0)}
-    held = [each for side in (without, with_me) for name in ("t", "grp") for each in side["visits"][name]]
-    broken = any(isinstance(each, bytes) and each in values.BROKEN_TEXTS for each in held)
+    held = [value for side in (without, with_me) for name in ("t", "grp") for value in side["visits"][name]]
+    broken = any(isinstance(value, bytes) and value in values.BROKEN_TEXTS for value in held)
     return Case(mode, relation, chosen, declared, without, with_me, hostile, broken)

@@ -17,10 +17,10 @@ def counted(record_property: Callable[[str, object], None]) -> Callable[[Tally],
     """Keeps a tally for the table, and fails if something was found."""
 
     def keep(tally: Tally) -> None:
-        record_property("hostile", {**asdict(tally), "found": len(tally.found)})
-        shown = "\n\n".join(tally.found[:5])
-        assert not tally.found, (
-            f"{len(tally.found)} of {tally.tried} questions tell more than numbers:\n{shown}"
+        record_property("hostile", {**asdict(tally), "broken": len(tally.broken)})
+        shown = "\n\n".join(tally.broken[:5])
+        assert not tally.broken, (
+            f"{len(tally.broken)} of {tally.tried} questions tell more than numbers:\n{shown}"
         )
 
     return keep
@@ -31,15 +31,15 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if "INCROWD_HOSTILE" not in os.environ:
         return
     sums: dict[str, Tally] = {}
-    for report in (each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, ())):
-        for name, found in getattr(report, "user_properties", ()):
+    for report in (entry for kind in ("passed", "failed") for entry in terminalreporter.stats.get(kind, ())):
+        for name, counts in getattr(report, "user_properties", ()):
             if name != "hostile" or report.when != "call":
                 continue
-            total = sums.setdefault(found["engine"], Tally(found["engine"]))
+            total = sums.setdefault(counts["engine"], Tally(counts["engine"]))
             for field in fields(Tally):
-                if field.name not in ("engine", "found"):
-                    setattr(total, field.name, getattr(total, field.name) + found[field.name])
-            total.found += [""] * found["found"]
+                if field.name not in ("engine", "broken"):
+                    setattr(total, field.name, getattr(total, field.name) + counts[field.name])
+            total.broken += [""] * counts["broken"]
     terminalreporter.section("the hostile neighbour")
     terminalreporter.line(HEADING)
     for total in sums.values():

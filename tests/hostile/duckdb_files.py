@@ -33,14 +33,14 @@ def insert(table: str, columns: list[str], rows: list[tuple[Any, ...]], kinds: l
     """One INSERT, each value cast to its column's type."""
     lines = []
     for row in rows:
-        cells = [f"CAST({literal(each)} AS {kind})" for each, kind in zip(row, kinds, strict=True)]
+        cells = [f"CAST({literal(value)} AS {kind})" for value, kind in zip(row, kinds, strict=True)]
         lines.append(f"({', '.join(cells)})")
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join(lines)}"
 
 
 def numbers_as_sql(column: list[Any]) -> list[Any]:
     """Floats of steps as literals."""
-    return [quoted(repr(each)) if isinstance(each, float) else each for each in column]
+    return [quoted(repr(value)) if isinstance(value, float) else value for value in column]
 
 
 def duckdb_files(rng: random.Random) -> Store:
@@ -52,15 +52,17 @@ def duckdb_files(rng: random.Random) -> Store:
         with duckdb.connect(str(file)) as made:
             for name in ("visits", "steps"):
                 kinds = {"m": "BIGINT", "w": "DOUBLE"}
-                kinds |= {each: str(storage) for each, storage in case.storages.items()}
+                kinds |= {column: str(storage) for column, storage in case.storages.items()}
                 columns = list(rows[name])
-                typed = [kinds[each].replace(" COLLATE", "\x00COLLATE").split("\x00") for each in columns]
+                typed = [kinds[column].replace(" COLLATE", "\x00COLLATE").split("\x00") for column in columns]
                 home = f"{name}_rows" if view else name
                 declared = ", ".join(
-                    f"{each} {' '.join(kind)}" for each, kind in zip(columns, typed, strict=True)
+                    f"{column} {' '.join(kind)}" for column, kind in zip(columns, typed, strict=True)
                 )
                 made.execute(f"CREATE TABLE {home} ({declared})")
-                lines = list(zip(*(numbers_as_sql(list(each)) for each in rows[name].values()), strict=True))
+                lines = list(
+                    zip(*(numbers_as_sql(list(column)) for column in rows[name].values()), strict=True)
+                )
                 if lines:
                     made.execute(insert(home, columns, lines, [kind[0].strip() for kind in typed]))
                 if view:
@@ -73,5 +75,5 @@ def duckdb_files(rng: random.Random) -> Store:
 
     kind = "view in a DuckDB file" if view else "DuckDB file"
     return Store(
-        kind, DUCKDB, written, rng.choice([(), (), tuple(quoted(each) for each in values.LONG_TEXTS)])
+        kind, DUCKDB, written, rng.choice([(), (), tuple(quoted(text) for text in values.LONG_TEXTS)])
     )

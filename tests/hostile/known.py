@@ -74,19 +74,19 @@ def compare(
         if not check_opening(one, two, secrets, broken):
             return 0
         pair = (one.value, two.value)
-        return sum(check_question(pair, sql, each, secrets, whole) for sql in questions for each in limits)
+        return sum(check_question(pair, sql, limit, secrets, whole) for sql in questions for limit in limits)
     finally:
-        for each in (one, two):
-            if each.value is not None:
-                each.value.close()
+        for outcome in (one, two):
+            if outcome.value is not None:
+                outcome.value.close()
 
 
 def folders(folder: Path) -> tuple[Path, Path]:
     """A folder for each side."""
-    found = folder / "without", folder / "hostile"
-    for each in found:
-        each.mkdir(parents=True)
-    return found
+    homes = folder / "without", folder / "hostile"
+    for home in homes:
+        home.mkdir(parents=True)
+    return homes
 
 
 def constant_keys(folder: Path) -> None:
@@ -101,14 +101,14 @@ def constant_keys(folder: Path) -> None:
             f"SELECT COUNT(*) AS n FROM (SELECT id, {key} AS c, COUNT(*) AS m {where} GROUP BY id, {key})"
         )
     columns = {"id": "text", "k": "text"}
-    sides = [by_frame(pa.table(each), columns) for each in (base, mine)]
+    sides = [by_frame(pa.table(rows), columns) for rows in (base, mine)]
     compare(*sides, asked, limits=[Limits(rows=1, groups=1)], whole=True)
 
 
 def _database(folder: Path, *statements: str) -> dict[str, Any]:
     with duckdb.connect(str(folder / "t.duckdb")) as made:
-        for each in statements:
-            made.execute(each)
+        for statement in statements:
+            made.execute(statement)
     return {"duckdb": "t.duckdb"}
 
 
@@ -120,7 +120,7 @@ def collations(folder: Path) -> None:
             sides = []
             for home, rows in zip(homes, ((), ("FLU", "FLÜ", "ﬂu", "flu\u0308")), strict=True):
                 made = f"CREATE TABLE t (id {unit}, k VARCHAR COLLATE {collation})"
-                mine = [f"INSERT INTO t VALUES ('77', '{each}')" for each in rows]
+                mine = [f"INSERT INTO t VALUES ('77', '{spelling}')" for spelling in rows]
                 spelled = "CASE WHEN range % 2 = 0 THEN 'flu' ELSE 'flü' END"
                 others = f"INSERT INTO t SELECT CAST(range AS VARCHAR), {spelled} FROM range(20)"
                 source = _database(home, made, *mine, others)
@@ -171,7 +171,7 @@ def csv_borders(folder: Path) -> None:
     for number, mine in enumerate(('7777,"\0""\n1,2\n"\n', "77777,ab\n")):
         homes = folders(folder / str(number))
         field = '"' + "\r\n" * 4096 + '"'
-        lines = [f"{each:06},{field}\n" for each in range(2100)]
+        lines = [f"{person:06},{field}\n" for person in range(2100)]
         sides = []
         for home, extra in zip(homes, ("", mine), strict=True):
             (home / "t.csv").write_text("id,k\n" + extra + "".join(lines), newline="")
@@ -218,7 +218,7 @@ def csv_lines(folder: Path) -> None:
             homes = folders(folder / f"{number}{len(end)}")
             sides = []
             for home, mine in zip(homes, ("", line), strict=True):
-                lines = [f"{each},flu{end}" for each in range(300)]
+                lines = [f"{person},flu{end}" for person in range(300)]
                 content = f"id,k{end}" + "".join([*lines[:150], mine, *lines[150:]])
                 (home / "t.csv").write_bytes(content.encode("utf-8", "surrogateescape"))
                 sides.append(by_file(home, declaration({"csv": "t.csv"}, {"id": "integer", "k": "text"})))
@@ -345,7 +345,7 @@ def raising_views(folder: Path) -> None:
             )
             source = _database(home, *made)
             sides.append(by_file(home, declaration(source, {"id": "integer", "k": "integer"})))
-        asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in ("k > 0", "k = 1 AND id = 77")]
+        asked = [f"SELECT COUNT(*) AS n FROM t WHERE {test}" for test in ("k > 0", "k = 1 AND id = 77")]
         compare(*sides, [*asked, *COUNTS], broken=True, limits=[Limits(rows=1, groups=1)])
 
 
@@ -381,10 +381,10 @@ def wildcard_names(folder: Path) -> None:
     for number, name in enumerate(("*", "?", "[a-z]", "{a,b}", "[!x]", "a]b[")):
         sides = []
         for home, folded in zip(folders(folder / str(number)), (("a", "b"), ("a", "b", name)), strict=True):
-            for each in folded:
-                (home / f"k={each}").mkdir()
-                mine = {"id": [77] if each == name else [1, 2, 3]}
-                pq.write_table(pa.table(mine), home / f"k={each}" / "0.parquet")
+            for word in folded:
+                (home / f"k={word}").mkdir()
+                mine = {"id": [77] if word == name else [1, 2, 3]}
+                pq.write_table(pa.table(mine), home / f"k={word}" / "0.parquet")
             columns = {"id": "integer", "k": "text"}
             sides.append(by_file(home, declaration({"parquet": "k=*/*.parquet"}, columns)))
         compare(*sides, ["SELECT k, COUNT(*) AS n FROM t GROUP BY k", *COUNTS])
@@ -400,7 +400,7 @@ def nan_statistics(folder: Path) -> None:
         columns = {"id": "integer", "w": {"type": "float", "bounds": [0, 1]}}
         sides.append(by_file(home, declaration({"parquet": "t.parquet"}, columns)))
     tests = ("w < 1.0", "w > 1.0", "NOT w <= 0.75", "w BETWEEN 0 AND 1", "w = 0.5")
-    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in tests]
+    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {test}" for test in tests]
     asked += ["SELECT MEDIAN(w) AS m FROM t", "SELECT w < 1.0 AS k, COUNT(*) AS n FROM t GROUP BY 1"]
     compare(*sides, asked, limits=[Limits(rows=1, groups=1)])
 
@@ -413,7 +413,7 @@ def signed_statistics(folder: Path) -> None:
         declared = declaration({"parquet": "t.parquet"}, {"id": "integer", "k": "text"})
         sides.append(by_file(home, declared))
     tests = ("k = 'b'", "k >= 'a'", "k IN ('b', 'c')", "NOT k <> 'b'")
-    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {each}" for each in tests]
+    asked = [f"SELECT COUNT(*) AS n FROM t WHERE {test}" for test in tests]
     compare(*sides, [*asked, "SELECT k, COUNT(*) AS n FROM t GROUP BY k"], limits=[Limits(rows=1, groups=1)])
 
 

@@ -32,15 +32,17 @@ def _sides(
     **table: object,
 ) -> list[Opening]:
     """An opening for each side; `{s}` in the statements is the side's schema, which has a table t."""
-    found = []
+    openings = []
     for place, statements in enumerate(setups):
         schema = f"k_{secrets.token_hex(6)}"
-        database.run(f"CREATE SCHEMA {schema}", *(each.replace("{s}", schema) for each in statements))
+        database.run(
+            f"CREATE SCHEMA {schema}", *(statement.replace("{s}", schema) for statement in statements)
+        )
         home = folder / str(place)
         home.mkdir(parents=True, exist_ok=True)
         declared = declaration({"url": database.url}, columns, table=f"{schema}.t", **table)
-        found.append(by_file(home, declared))
-    return found
+        openings.append(by_file(home, declared))
+    return openings
 
 
 def long_texts(database: Database, folder: Path, size: int = 140_000_000) -> None:
@@ -121,13 +123,15 @@ def swapped(database: Database, folder: Path) -> None:
 
     class Noted(Database):
         def run(self, *statements: str) -> None:
-            names.extend(each.split()[-1] for each in statements if each.startswith("CREATE SCHEMA"))
+            names.extend(
+                statement.split()[-1] for statement in statements if statement.startswith("CREATE SCHEMA")
+            )
             database.run(*statements)
 
     noted = object.__new__(Noted)
     noted.url = database.url
     sides = _sides(noted, folder, {"id": "integer", "k": "text"}, setups)
-    one, two = (attempt(each) for each in sides)
+    one, two = (attempt(side) for side in sides)
     assert check_opening(one, two, (MARK,))
     for schema in names:
         view = f"CREATE VIEW {schema}.t AS SELECT id, k FROM {schema}.r WHERE chance(k) < 0.4"
@@ -245,16 +249,16 @@ def settings(database: Database, folder: Path) -> None:
         "SELECT f, DAY(d) AS c, COUNT(*) AS n FROM t GROUP BY f, 2",
     ]
 
-    def found() -> list[object]:
+    def exact_answers() -> list[object]:
         with side() as curator:
             return [_exact(curator, sql) for sql in asked]
 
-    plain = found()
+    plain = exact_answers()
     name = database.url.rpartition("/")[2]
     for setting, value in SETTINGS:
         try:
             database.run(f"ALTER DATABASE {name} SET {setting} = {value}")
-            if found() != plain:
+            if exact_answers() != plain:
                 raise Broken("a setting moves a number", setting)
         finally:
             database.run(f"ALTER DATABASE {name} RESET {setting}")

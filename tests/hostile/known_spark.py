@@ -151,7 +151,9 @@ def text_tables(folder: Path) -> None:
         sides = []
         for home, mine in zip(folders(folder / str(number)), ("", f"77,{MARK}\n"), strict=True):
             (home / "t").mkdir()
-            (home / "t" / "0.csv").write_text("id,k\n" + "".join(f"{each},1\n" for each in range(9)) + mine)
+            (home / "t" / "0.csv").write_text(
+                "id,k\n" + "".join(f"{person},1\n" for person in range(9)) + mine
+            )
             name = f"t_{secrets.token_hex(6)}"
             attempted = made.replace("{t}", name).replace("{p}", str(home / "t"))
             session().sql(attempted)
@@ -167,12 +169,12 @@ def collations(folder: Path) -> None:
     )
     for unit, kind, declared in few(kinds):
         sides = []
-        theirs = [f"({each}, 'flu')" if declared == "integer" else "('a', 'flu')" for each in range(12)]
+        theirs = [f"({person}, 'flu')" if declared == "integer" else "('a', 'flu')" for person in range(12)]
         me = "77" if declared == "integer" else "'A'"
         for home, more in zip(folders(folder / declared), ([], ["FLU", "b", "b", "c"]), strict=True):
             name = f"t_{secrets.token_hex(6)}"
             session().sql(f"CREATE TABLE {name} (id {unit}, k {kind}) USING parquet LOCATION '{home / 't'}'")
-            rows = [*(f"({me}, '{each}')" for each in more), *theirs]
+            rows = [*(f"({me}, '{word}')" for word in more), *theirs]
             session().sql(f"INSERT INTO {name} VALUES {', '.join(rows)}")
             sides.append(_opening(home, {"id": declared, "k": "text"}, table=f"default.{name}"))
         compare(*sides, ["SELECT k, COUNT(*) AS n FROM t WHERE k = 'flu' GROUP BY k"], limits=ONE)

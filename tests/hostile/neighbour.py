@@ -80,12 +80,17 @@ def said(error: BaseException) -> Iterator[str]:
     seen: set[int] = set()
     queue: list[BaseException | None] = [error]
     while queue:
-        each = queue.pop()
-        if each is None or id(each) in seen:
+        current = queue.pop()
+        if current is None or id(current) in seen:
             continue
-        seen.add(id(each))
-        yield from (str(each), repr(each), repr(each.args), *map(str, getattr(each, "__notes__", ())))
-        queue += [each.__cause__, each.__context__]
+        seen.add(id(current))
+        yield from (
+            str(current),
+            repr(current),
+            repr(current.args),
+            *map(str, getattr(current, "__notes__", ())),
+        )
+        queue += [current.__cause__, current.__context__]
     yield "".join(traceback.format_exception(error))
 
 
@@ -106,10 +111,10 @@ def _words(error: Exception | None) -> tuple[type, str]:
 
 def check_alike(one: Outcome, two: Outcome, secrets: Sequence[str], public: str = "") -> bool:
     """Both steps succeed, or both refuse in the same words; whether they succeed."""
-    for each in (one, two):
-        check_silence(each, secrets, public)
-        if each.error is not None and not isinstance(each.error, IncrowdError):
-            raise Broken("an error that is none of ours", each) from each.error
+    for outcome in (one, two):
+        check_silence(outcome, secrets, public)
+        if outcome.error is not None and not isinstance(outcome.error, IncrowdError):
+            raise Broken("an error that is none of ours", outcome) from outcome.error
     if (one.error is None) != (two.error is None):
         raise Broken("one succeeds, the other does not", f"without: {one}; with: {two}")
     if one.error is not None and _words(one.error) != _words(two.error):
@@ -138,10 +143,10 @@ def numbers(engine: Backend, statement: Statement) -> tuple[Numbers, pa.Schema]:
     for row, part in enumerate(result.column("part").to_pylist()):
         group = (*(column[row] for column in keys), cells[row])
         for place, column in enumerate(columns):
-            found = values.setdefault((part, place), {})
-            if group in found:
+            by_group = values.setdefault((part, place), {})
+            if group in by_group:
                 raise Broken("two lines for one group", group)
-            found[group] = column[row] or 0
+            by_group[group] = column[row] or 0
     return Numbers(statement, values), result.schema
 
 
@@ -175,20 +180,20 @@ def check_census(leaf: Leaf, one: Numbers, two: Numbers) -> None:
     for index, _ in enumerate(one.statement.parts):
         width = sum(part == index for part, _ in one.values)
         counts = [
-            [next(iter(each.values[index, place].values()), 0) for place in range(width)]
-            for each in (one, two)
+            [next(iter(side.values[index, place].values()), 0) for place in range(width)]
+            for side in (one, two)
         ]
-        cells = [[a - b for a, b in zip(each, [*each[1:], 0], strict=True)] for each in counts]
+        cells = [[a - b for a, b in zip(tails, [*tails[1:], 0], strict=True)] for tails in counts]
         moved = sum(abs(a - b) for a, b in zip(*cells, strict=True))
         if moved > leaf.distance:
             raise Broken("a number moves too far", f"the census by {moved}, not {leaf.distance}")
 
 
 def _run(pair: Sequence[Curator], statement: Statement, secrets: Sequence[str], sql: str) -> list[Numbers]:
-    made = [attempt(lambda each=each: numbers(each._backend, statement)) for each in pair]  # type: ignore[misc]
-    for each in made:
-        if isinstance(each.error, Broken):
-            raise each.error
+    made = [attempt(lambda side=side: numbers(side._backend, statement)) for side in pair]  # type: ignore[misc]
+    for outcome in made:
+        if isinstance(outcome.error, Broken):
+            raise outcome.error
     if not check_alike(made[0], made[1], secrets, sql):
         raise Broken("an accepted question always fails", made[0])
     (one, first), (two, second) = made[0].value, made[1].value
@@ -201,7 +206,7 @@ def check_leaf(pair: Sequence[Curator], leaf: Leaf, limits: Limits, secrets: Seq
     """The exact numbers of a leaf, on both sides."""
     if limits.l2 and leaf.units and leaf.keys:
         leaf = leaf.in_l2()
-    listed = [attempt(lambda each=each: preparing.public_keys(leaf, each._backend)) for each in pair]  # type: ignore[misc]
+    listed = [attempt(lambda side=side: preparing.public_keys(leaf, side._backend)) for side in pair]  # type: ignore[misc]
     if check_alike(listed[0], listed[1], secrets, sql):
         # As text: NaN is not equal to itself.
         shown = [repr(None if side.value is None else side.value.to_pydict()) for side in listed]
@@ -216,12 +221,12 @@ def check_leaf(pair: Sequence[Curator], leaf: Leaf, limits: Limits, secrets: Seq
 def _answers(pair: Sequence[Curator], sql: str, limits: Limits, secrets: Sequence[str]) -> None:
     """The whole way, noise and all: what is seen has the same shape on both sides."""
     made = [
-        attempt(lambda each=each: each.ask(sql, epsilon=1.0, contribution=limits.rows, groups=limits.groups))  # type: ignore[misc]
-        for each in pair
+        attempt(lambda side=side: side.ask(sql, epsilon=1.0, contribution=limits.rows, groups=limits.groups))  # type: ignore[misc]
+        for side in pair
     ]
     if not check_alike(made[0], made[1], secrets, sql):
         return
-    one, two = (each.value.to_arrow() for each in made)
+    one, two = (outcome.value.to_arrow() for outcome in made)
     if one.schema != two.schema:
         raise Broken("columns or types differ", f"{one.schema} and {two.schema}")
 
@@ -249,7 +254,7 @@ def check_question(
 
 def check_opening(one: Outcome, two: Outcome, secrets: Sequence[str], broken: bool = False) -> bool:
     """Whether both sides open. A file that rows make malformed may be refused, but not quoted."""
-    if broken and any(isinstance(each.error, IncrowdError) for each in (one, two)):
+    if broken and any(isinstance(outcome.error, IncrowdError) for outcome in (one, two)):
         check_silence(one, secrets)
         check_silence(two, secrets)
         return False
@@ -271,13 +276,13 @@ class Tally:
     tried: int = 0
     accepted: int = 0
     refused: int = 0
-    found: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         """The tally as a line of a table."""
         return (
             f"{self.engine:12} {self.opened:8,} {self.kept_shut:9,} {self.tried:9,} {self.accepted:9,} "
-            f"{self.refused:8,} {len(self.found):7,}"
+            f"{self.refused:8,} {len(self.broken):7,}"
         )
 
 

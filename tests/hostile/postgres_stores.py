@@ -41,8 +41,8 @@ class Database:
 
     def run(self, *statements: str) -> None:
         """Statements of the owner."""
-        for each in statements:
-            self._owner.execute(each.encode())
+        for statement in statements:
+            self._owner.execute(statement.encode())
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -55,8 +55,8 @@ def _create(shape: str, schema: str, name: str, columns: str) -> list[str]:
         return [f"CREATE TABLE {home}_rows ({columns})", f"CREATE VIEW {home} AS SELECT * FROM {home}_rows"]
     if shape == "partitions":
         parts = [
-            f"CREATE TABLE {home}_{each} PARTITION OF {home} FOR VALUES WITH (MODULUS 2, REMAINDER {each})"
-            for each in (0, 1)
+            f"CREATE TABLE {home}_{part} PARTITION OF {home} FOR VALUES WITH (MODULUS 2, REMAINDER {part})"
+            for part in (0, 1)
         ]
         return [f"CREATE TABLE {home} ({columns}) PARTITION BY HASH (n_)", *parts]
     if shape == "child":
@@ -74,10 +74,10 @@ def postgres_stores(database: Database) -> Callable[[random.Random], Store]:
             schema = f"s_{secrets.token_hex(6)}"
             database.run(f"CREATE SCHEMA {schema}")
             kinds: dict[str, str] = {"m": "bigint", "w": "double precision"}
-            kinds |= {name: str(each) for name, each in case.storages.items()}
+            kinds |= {name: str(storage) for name, storage in case.storages.items()}
             for name in ("visits", "steps"):
                 columns = [*rows[name], "n_"]
-                types = [*(kinds[each] for each in rows[name]), "integer"]
+                types = [*(kinds[column] for column in rows[name]), "integer"]
                 database.run(
                     *_create(
                         shape,
@@ -86,16 +86,16 @@ def postgres_stores(database: Database) -> Callable[[random.Random], Store]:
                         ", ".join(f"{a} {b}" for a, b in zip(columns, types, strict=True)),
                     )
                 )
-                held = [numbers_as_sql(list(each)) for each in rows[name].values()]
+                held = [numbers_as_sql(list(column)) for column in rows[name].values()]
                 lines = [(*line, place) for place, line in enumerate(zip(*held, strict=True))]
-                bare = [each.partition(" COLLATE")[0] for each in types]
+                bare = [kind.partition(" COLLATE")[0] for kind in types]
                 home = f"{schema}.{name}" + {"view": "_rows", "child": "_child"}.get(shape, "")
                 if lines:
                     database.run(insert(home, columns, lines, bare))
             public = cities()
             database.run(f"CREATE TABLE {schema}.cities (city text, region text, size bigint)")
             lines = [
-                tuple(quoted(each) if isinstance(each, str) else each for each in row.values())
+                tuple(quoted(value) if isinstance(value, str) else value for value in row.values())
                 for row in public.to_pylist()
             ]
             database.run(
@@ -106,7 +106,7 @@ def postgres_stores(database: Database) -> Callable[[random.Random], Store]:
             }
             return lambda: by_file(case, folder, {"db": {"url": database.url}}, places)
 
-        texts = rng.choice([(), (), (), tuple(quoted(each) for each in values.LONG_TEXTS[:2])])
+        texts = rng.choice([(), (), (), tuple(quoted(text) for text in values.LONG_TEXTS[:2])])
         return Store(f"PostgreSQL, {shape}", POSTGRES, written, texts)
 
     return maker

@@ -190,7 +190,7 @@ def question(rng: random.Random, case: Case) -> str:
         return expression(rng) if rows and rng.random() < 0.55 else rng.choice(source.keys)
 
     keys = [key() for _ in range(rng.choice([0, 1, 1, 2]))]
-    heads = [f"{each} AS key{place}" for place, each in enumerate(keys)]
+    heads = [f"{group_key} AS key{place}" for place, group_key in enumerate(keys)]
     heads += [f"{aggregate()} AS value{place}" for place in range(rng.choice([1, 1, 2, 3]))]
     made = f"{source.prelude}SELECT {', '.join(heads)} FROM {source.text}"
     if rng.random() < 0.5:
@@ -199,7 +199,7 @@ def question(rng: random.Random, case: Case) -> str:
         )
     if keys:
         made += " GROUP BY " + ", ".join(
-            f"key{place}" if rng.random() < 0.2 else each for place, each in enumerate(keys)
+            f"key{place}" if rng.random() < 0.2 else group_key for place, group_key in enumerate(keys)
         )
         if rng.random() < 0.15:
             made += " HAVING COUNT(*) > 1"

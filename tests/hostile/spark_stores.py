@@ -26,9 +26,9 @@ KINDS = ("files", "files", "folders", "table")
 @functools.cache
 def session() -> Any:
     """The session of the process, through which an owner makes tables."""
-    found = house("spark", "user")
-    assert isinstance(found, SparkHouse)
-    return found.backend._session
+    spark_house = house("spark", "user")
+    assert isinstance(spark_house, SparkHouse)
+    return spark_house.backend._session
 
 
 def spark_stores(rng: random.Random) -> Store:
@@ -61,6 +61,6 @@ def spark_stores(rng: random.Random) -> Store:
                 places[name] = {"table": f"default.{stored}"}
         return lambda: by_file(case, folder, {"lake": {"url": LOCAL}}, places)
 
-    kept = tuple(each for each in PARQUET if not pa.types.is_dictionary(each.made))
+    kept = tuple(storage for storage in PARQUET if not pa.types.is_dictionary(storage.made))
     name = f"Spark, {kind}" + (f" by {key}" if kind == "folders" else "")
     return Store(name, kept, written, rng.choice([(), (), (), values.LONG_TEXTS[:1]]))

@@ -21,10 +21,10 @@ def quoted(text: str) -> str:
 
 
 def _texts(nul: bool) -> tuple[str, ...]:
-    return tuple(quoted(each) for each in values.NASTY_TEXTS if nul or "\x00" not in each)
+    return tuple(quoted(text) for text in values.NASTY_TEXTS if nul or "\x00" not in text)
 
 
-SPELLED = tuple(quoted(each) for each in ("FLU", "COLD", "A", "SS", "I", *values.SPELLINGS))
+SPELLED = tuple(quoted(text) for text in ("FLU", "COLD", "A", "SS", "I", *values.SPELLINGS))
 """What collations take for one text."""
 
 
@@ -42,10 +42,10 @@ def _storage(
     every = dict.fromkeys(("number", "text", "moment", "truth"), tuple(tame))
     if role == "text":
         every = {
-            "number": tuple(quoted(each) for each in NUMBERS),
+            "number": tuple(quoted(number) for number in NUMBERS),
             "text": tuple(tame),
             "moment": MOMENTS,
-            "truth": tuple(quoted(each) for each in TRUTHS),
+            "truth": tuple(quoted(truth) for truth in TRUTHS),
         }
     natural = {"word": "text"}.get(role) or column_type(name.partition(" COLLATE")[0])
     return Storage(name, every, tuple(nasty), roles, natural, exotic)
@@ -54,16 +54,16 @@ def _storage(
 def _whole(bits: int, signed: bool = True) -> list[str]:
     powers = [2**power + more for power in (7, 15, 31, 53, 62, 63, 64, 127) for more in (-1, 0, 1)]
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-    ends = [low, high, high - 1, low + 1, 21, -6, *powers, *(-each for each in powers)]
-    return [str(each) for each in dict.fromkeys(ends) if low <= each <= high]
+    ends = [low, high, high - 1, low + 1, 21, -6, *powers, *(-power for power in powers)]
+    return [str(end) for end in dict.fromkeys(ends) if low <= end <= high]
 
 
 def _decimal(digits: int, scale: int) -> tuple[list[str], list[str]]:
     most = "9" * (digits - scale) + ("." + "9" * scale if scale else "")
     least = "0." + "0" * (scale - 1) + "1" if scale else "1"
     near = ["9007199254740993", "9223372036854775807", "100000000000000001", "100000000000000003"]
-    fitting = [each for each in near if len(each) <= digits - scale]
-    tame = [each for each in NUMBERS if digits > scale] or ["0." + each for each in NUMBERS]
+    fitting = [number for number in near if len(number) <= digits - scale]
+    tame = [number for number in NUMBERS if digits > scale] or ["0." + number for number in NUMBERS]
     return [most, f"-{most}", least, f"-{least}", *fitting], tame
 
 
@@ -115,7 +115,7 @@ DUCKDB = (
 
 _PG_DATES = ["'0001-01-01'", "'9999-12-31'", "'10000-01-01'", "'infinity'", "'-infinity'", "'4713-01-01 BC'"]
 _PG_DATES += ["'5874897-12-31'", "'0044-03-15 BC'"]
-_PG_STAMPS = [each for each in _PG_DATES if "5874897" not in each]
+_PG_STAMPS = [date for date in _PG_DATES if "5874897" not in date]
 _PG_STAMPS += ["'294276-12-31 23:59:59.999999'", "'2020-06-30 12:00:00.000001'", "'0001-01-01 00:00:00'"]
 _NUMERICS = [
     "'NaN'",

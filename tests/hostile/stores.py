@@ -40,7 +40,11 @@ class Store:
 
 def arrow_tables(case: Case, rows: Rows) -> dict[str, pa.Table]:
     """The private tables as Arrow has them."""
-    kinds = {"m": pa.int64(), "w": pa.float64(), **{name: each.made for name, each in case.storages.items()}}
+    kinds = {
+        "m": pa.int64(),
+        "w": pa.float64(),
+        **{name: storage.made for name, storage in case.storages.items()},
+    }
     return {
         name: pa.table(
             {column: values.array(list(held), kinds[column]) for column, held in rows[name].items()}
@@ -75,9 +79,9 @@ def arrow_frames(rng: random.Random) -> Store:
         if chunk:
             tables = {
                 name: pa.concat_tables(
-                    [each.slice(at, chunk) for at in range(0, max(1, each.num_rows), chunk)]
+                    [table.slice(at, chunk) for at in range(0, max(1, table.num_rows), chunk)]
                 )
-                for name, each in tables.items()
+                for name, table in tables.items()
             }
         return lambda: by_frames(case, {**tables, "cities": cities()})
 
@@ -103,22 +107,22 @@ def inferred_frames(rng: random.Random) -> Store:
             **tables,
         )
 
-    plain = tuple(each for each in cases.ARROW if each.natural not in (None, "boolean"))
-    kept = tuple(each for each in plain if not (set(each.roles) >= {"number", "text"}))
+    plain = tuple(storage for storage in cases.ARROW if storage.natural not in (None, "boolean"))
+    kept = tuple(storage for storage in plain if not (set(storage.roles) >= {"number", "text"}))
     texts = tuple(
-        Storage(each.made, each.tame, each.nasty, ("text", "truth", "unit"), "text")
-        for each in plain
-        if each not in kept
+        Storage(storage.made, storage.tame, storage.nasty, ("text", "truth", "unit"), "text")
+        for storage in plain
+        if storage not in kept
     )
     return Store("inferred frame", (*kept, *texts, cases._arrow(pa.bool_(), ("truth",))), written)
 
 
 _MOST_SECONDS = 2**63 // 1000
 IN_MILLISECONDS = tuple(
-    replace(each, nasty=tuple(value for value in each.nasty if abs(value) < _MOST_SECONDS))
-    if str(each).startswith("timestamp[s")
-    else each
-    for each in cases.ARROW
+    replace(storage, nasty=tuple(value for value in storage.nasty if abs(value) < _MOST_SECONDS))
+    if str(storage).startswith("timestamp[s")
+    else storage
+    for storage in cases.ARROW
 )
 """Parquet and polars keep seconds as milliseconds; polars wraps around, and makes one person of two."""
 
@@ -185,13 +189,13 @@ def polars_frames(rng: random.Random) -> Store:
         return lambda: by_frames(case, {**frames, "cities": cities()})
 
     # polars panics on decimals of 256 bits.
-    known = tuple(each for each in IN_MILLISECONDS if not str(each).startswith("decimal256"))
+    known = tuple(storage for storage in IN_MILLISECONDS if not str(storage).startswith("decimal256"))
     return Store("polars frame", known, written)
 
 
 # Files.
 
-PARQUET = tuple(each for each in IN_MILLISECONDS if str(each) != "string_view")
+PARQUET = tuple(storage for storage in IN_MILLISECONDS if str(storage) != "string_view")
 
 
 def parquet_files(rng: random.Random) -> Store:
@@ -241,9 +245,9 @@ def hive_folders(rng: random.Random) -> Store:
 
 def partitioned(table: pa.Table, held: Sequence[Any], key: str, home: Path) -> None:
     """A folder for each value of a column, which the files in it leave out."""
-    spelled = [_folder(each) for each in held]
+    spelled = [_folder(value) for value in held]
     for place, word in enumerate(dict.fromkeys(spelled)):
-        chosen = table.filter(pa.array([each == word for each in spelled])).drop_columns([key])
+        chosen = table.filter(pa.array([spelling == word for spelling in spelled])).drop_columns([key])
         (home / f"{key}={word}").mkdir()
         pq.write_table(chosen, home / f"{key}={word}" / f"{place}.parquet")
 
@@ -252,7 +256,7 @@ def _folder(value: Any) -> str:
     if value is None:
         return "__HIVE_DEFAULT_PARTITION__"
     text = value.decode("latin-1") if isinstance(value, bytes) else str(value)
-    kept = "".join(each if each.isalnum() or each in "-_. :+" else f"%{ord(each) % 256:02X}" for each in text)
+    kept = "".join(char if char.isalnum() or char in "-_. :+" else f"%{ord(char) % 256:02X}" for char in text)
     return kept[:60] or "%20"
 
 
@@ -266,7 +270,7 @@ def csv_files(rng: random.Random) -> Store:
 
     def written(case: Case, rows: Rows, folder: Path) -> Callable[[], Curator]:
         for name in (*PRIVATE, "cities"):
-            public = {each: cities().column(each).to_pylist() for each in cities().column_names}
+            public = {column: cities().column(column).to_pylist() for column in cities().column_names}
             held = public if name == "cities" else rows[name]
             columns = list(held)
             lines = list(zip(*held.values(), strict=True))
@@ -278,7 +282,7 @@ def csv_files(rng: random.Random) -> Store:
                 piece = lines[part * size : part * size + size]
                 for number, line in enumerate(piece):
                     ending = other if name == "visits" and line[0] in strange else end
-                    text += ",".join(_field(each, always) for each in line)
+                    text += ",".join(_field(value, always) for value in line)
                     text += ending if last or number + 1 < len(piece) else ""
                 place = folder / name / f"{part}.{suffix}"
                 content = text.encode()
@@ -294,6 +298,6 @@ def _field(value: Any, always: bool) -> str:
     if value is None:
         return ""
     text = str(value)
-    if always or any(each in text for each in ',"\n\r') or text != text.strip() or not text:
+    if always or any(char in text for char in ',"\n\r') or text != text.strip() or not text:
         return '"' + text.replace('"', '""') + '"'
     return text

@@ -30,13 +30,13 @@ STORES = (
 )
 
 
-@pytest.mark.parametrize("store", STORES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("store", STORES, ids=lambda store: store.__name__)
 def test_no_row_decides_anything_but_a_number(
     store: Callable[[random.Random], Store], counted: Callable[[Tally], None]
 ) -> None:
     counted(attack(Tally("DuckDB"), [store], wanted(quick=4, full=640)))
 
 
-@pytest.mark.parametrize("attack", DUCKDB_ATTACKS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("attack", DUCKDB_ATTACKS, ids=lambda function: function.__name__)
 def test_a_known_attack_fails(attack: Callable[[Path], None], tmp_path: Path) -> None:
     attack(tmp_path)

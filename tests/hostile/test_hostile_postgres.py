@@ -26,13 +26,13 @@ def database() -> Iterator[Database]:
 def test_no_row_decides_anything_but_a_number(
     database: Database, part: int, counted: Callable[[Tally], None]
 ) -> None:
-    found = attack(
+    tally = attack(
         Tally("PostgreSQL"), [postgres_stores(database)], wanted(quick=5, full=260), seed=part * 10_000
     )
-    counted(found)
+    counted(tally)
 
 
-@pytest.mark.parametrize("attack", POSTGRES_ATTACKS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("attack", POSTGRES_ATTACKS, ids=lambda function: function.__name__)
 def test_a_known_attack_fails(
     attack: Callable[[Database, Path], None], database: Database, tmp_path: Path
 ) -> None:

@@ -14,10 +14,10 @@ from tests.hostile.spark_stores import spark_stores
 
 
 def test_no_row_decides_anything_but_a_number(counted: Callable[[Tally], None]) -> None:
-    counted(attack(Tally("Spark"), [spark_stores], wanted(quick=2, full=110), each=4, whole=0.05))
+    counted(attack(Tally("Spark"), [spark_stores], wanted(quick=2, full=110), per_case=4, whole=0.05))
 
 
-@pytest.mark.parametrize("attack", SPARK_ATTACKS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("attack", SPARK_ATTACKS, ids=lambda function: function.__name__)
 def test_a_known_attack_fails(attack: Callable[[Path], None], tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     attack(tmp_path)

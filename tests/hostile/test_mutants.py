@@ -80,8 +80,8 @@ def collated_units_are_kept(patch: Patch) -> None:
 def csv_is_read_by_the_engine(patch: Patch) -> None:
     def piece(connection: Any, catalog: Any, copies: Any, files: Sequence[str], table: str) -> Piece:
         names = strict_csv.read_header(files[0], table).names
-        columns = ", ".join(f"{constant(each)}: 'VARCHAR'" for each in names)
-        listed = ", ".join(constant(each) for each in files)
+        columns = ", ".join(f"{constant(name)}: 'VARCHAR'" for name in names)
+        listed = ", ".join(constant(file) for file in files)
         options = "auto_detect = false, header = true, quote = '\"', escape = '\"', ignore_errors = true"
         origin = f"read_csv([{listed}], {options}, columns = {{{columns}}})"
         return Piece(origin, described(connection, origin))
@@ -134,8 +134,8 @@ def old_moments_are_microseconds(patch: Patch) -> None:
 
 def folders_are_typed(patch: Patch) -> None:
     def piece(connection: Any, files: Sequence[str], folders: Sequence[str]) -> Piece:
-        everywhere = sorted({each for file in files for each in Path(file).parent.parent.glob("*/*.parquet")})
-        listed = ", ".join(constant(str(each)) for each in everywhere)
+        everywhere = sorted({path for file in files for path in Path(file).parent.parent.glob("*/*.parquet")})
+        listed = ", ".join(constant(str(path)) for path in everywhere)
         origin = f"read_parquet([{listed}], hive_partitioning = true, hive_types_autocast = true)"
         return Piece(origin, described(connection, origin), tuple(files))
 
@@ -317,7 +317,7 @@ def files_are_read_twice(patch: Patch) -> None:
 
 
 def files_are_not_read_before_questions(patch: Patch) -> None:
-    patch.setattr(spark.Spark, "_read_whole", lambda self, new, found: None)
+    patch.setattr(spark.Spark, "_read_whole", lambda self, new, listed: None)
 
 
 def decimals_are_rounded_on_spark(patch: Patch) -> None:

@@ -114,17 +114,17 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 def _within(values: Sequence[int], bits: int, signed: bool = True) -> tuple[int, ...]:
     low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
-    return tuple(dict.fromkeys(each for each in values if low <= each <= high))
+    return tuple(dict.fromkeys(value for value in values if low <= value <= high))
 
 
 def _integers(bits: int, signed: bool) -> tuple[int, ...]:
     powers = [2**power + more for power in (7, 8, 15, 16, 31, 32, 53, 61, 62, 63, 64) for more in (-1, 0, 1)]
-    return _within([*powers, *(-each for each in powers), 21, -6, 0, -1, 100], bits, signed)
+    return _within([*powers, *(-power for power in powers), 21, -6, 0, -1, 100], bits, signed)
 
 
 def _moments(unit: str) -> tuple[int, ...]:
     """Instants in a unit: the calendar's ends, the type's, and nanoseconds where others are meant."""
-    scaled = [each * _UNITS[unit] + more for each in _CALENDAR for more in (-1, 0, 1)]
+    scaled = [moment * _UNITS[unit] + more for moment in _CALENDAR for more in (-1, 0, 1)]
     raw = [2**63 - 1, -(2**63), -(2**63) + 1, 2**62, -(2**62), 1_577_836_800_000_000_000, 10**18, 10**15]
     return _within([*raw, *scaled], 64)
 
@@ -147,12 +147,12 @@ def _decimals(kind: pa.DataType) -> tuple[Decimal, ...]:
         5,
         15,
     ]
-    return tuple(_decimal(each, scale) for each in raw if abs(each) <= most)
+    return tuple(_decimal(value, scale) for value in raw if abs(value) <= most)
 
 
 def _decimal(value: int, scale: int) -> Decimal:
     # Put together from its digits: arithmetic of decimals rounds to 28 of them.
-    return Decimal((int(value < 0), tuple(int(each) for each in str(abs(value))), -scale))
+    return Decimal((int(value < 0), tuple(int(digit) for digit in str(abs(value))), -scale))
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -160,12 +160,12 @@ def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return array(values, kind.value_type).dictionary_encode()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        coded = [each.encode() if isinstance(each, str) else each for each in values]
+        coded = [value.encode() if isinstance(value, str) else value for value in values]
         whole = pa.array(coded, pa.large_binary()).cast(pa.large_string(), safe=False)
         return whole if pa.types.is_large_string(kind) else whole.cast(kind, safe=False)
     if pa.types.is_float16(kind):
         with np.errstate(over="ignore"):
-            return pa.array([None if each is None else np.float16(each) for each in values], kind)
+            return pa.array([None if value is None else np.float16(value) for value in values], kind)
     if pa.types.is_temporal(kind):
         return pa.array(values, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     return pa.array(values, kind)
@@ -178,7 +178,7 @@ def nasty(kind: pa.DataType) -> tuple[Any, ...]:
     if pa.types.is_integer(kind):
         return _integers(kind.bit_width, pa.types.is_signed_integer(kind))
     if pa.types.is_float16(kind):
-        return tuple(each for each in FLOATS if not 65504 < abs(each) < float("inf"))
+        return tuple(number for number in FLOATS if not 65504 < abs(number) < float("inf"))
     if pa.types.is_floating(kind):
         return FLOATS
     if pa.types.is_decimal(kind):
@@ -186,10 +186,10 @@ def nasty(kind: pa.DataType) -> tuple[Any, ...]:
     if pa.types.is_boolean(kind):
         return (True, False)
     if pa.types.is_date32(kind):
-        days = [each // DAY + more for each in _CALENDAR for more in (-1, 0, 1)]
+        days = [moment // DAY + more for moment in _CALENDAR for more in (-1, 0, 1)]
         return _within([*days, 2**31 - 1, -(2**31), -(2**31) + 1, 2_147_483_646, 1_800_000_000], 32)
     if pa.types.is_date64(kind):
-        days = [each // DAY * DAY * 1000 for each in _CALENDAR]
+        days = [moment // DAY * DAY * 1000 for moment in _CALENDAR]
         most = 2**63 // (DAY * 1000) * DAY * 1000  # a date64 is whole days, or Arrow calls it malformed
         return _within([*days, most, -most, most // 2 // (DAY * 1000) * DAY * 1000], 64)
     if pa.types.is_time(kind):
@@ -216,35 +216,37 @@ def tame(kind: pa.DataType, role: str) -> tuple[Any, ...]:
         return tame(kind.value_type, role)
     plain = _TAME[role]
     if pa.types.is_temporal(kind):
-        seconds = plain if role == "moment" else tuple(DAY * 365 * (each + 1) for each in range(3))
+        seconds = plain if role == "moment" else tuple(DAY * 365 * (year + 1) for year in range(3))
         if pa.types.is_date32(kind):
-            return tuple(each // DAY for each in seconds)
+            return tuple(second // DAY for second in seconds)
         unit = "ms" if pa.types.is_date64(kind) else kind.unit
-        return tuple((each % DAY if pa.types.is_time(kind) else each) * _UNITS[unit] for each in seconds)
+        return tuple(
+            (second % DAY if pa.types.is_time(kind) else second) * _UNITS[unit] for second in seconds
+        )
     if pa.types.is_boolean(kind):
         return (True, False)
     numbers = plain if role in ("number", "truth") else (0, 1, 3)
     if pa.types.is_integer(kind):
-        return tuple(int(each) for each in numbers)
+        return tuple(int(number) for number in numbers)
     if pa.types.is_floating(kind):
-        return tuple(float(each) for each in numbers)
+        return tuple(float(number) for number in numbers)
     if pa.types.is_decimal(kind):
         room = kind.precision - kind.scale
-        return tuple(Decimal(int(each)).scaleb(min(0, room - 1)) for each in numbers)
+        return tuple(Decimal(int(number)).scaleb(min(0, room - 1)) for number in numbers)
     spelled = {
         "number": ("0", "1", "2", "3", "7"),
         "text": plain,
         "moment": ("2020-01-01", "2020-02-01", "2020-03-01"),
         "truth": ("true", "false"),
     }[role]
-    return tuple(each.encode() for each in spelled) if pa.types.is_binary(kind) else spelled
+    return tuple(text.encode() for text in spelled) if pa.types.is_binary(kind) else spelled
 
 
 INTEGERS = tuple(getattr(pa, f"{sign}int{bits}")() for sign in ("", "u") for bits in (8, 16, 32, 64))
 FLOATINGS = (pa.float16(), pa.float32(), pa.float64())
 DECIMALS = (
-    *(pa.decimal128(*each) for each in ((4, 0), (9, 2), (18, 0), (18, 18), (20, 9), (38, 0), (38, 37))),
-    *(pa.decimal256(*each) for each in ((38, 10), (76, 0), (50, 30))),
+    *(pa.decimal128(*shape) for shape in ((4, 0), (9, 2), (18, 0), (18, 18), (20, 9), (38, 0), (38, 37))),
+    *(pa.decimal256(*shape) for shape in ((38, 10), (76, 0), (50, 30))),
 )
 TEXTS = (
     pa.string(),
