@@ -46,10 +46,10 @@ UNITS = events.PoissonUnits(HALF, F(1, 10), 3)
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 1000, 10**9])
 @pytest.mark.parametrize("mass", [F(1, 3), F(1, 10**7), F(1, 10**15), F(1, 10**25)])
 def test_the_chance_that_one_of_many_fails_is_close_and_not_below(mass: Fraction, count: int) -> None:
-    found = accountant._repeated(mass, count)
+    chance = accountant._repeated(mass, count)
     with mp.workdps(80):
         exact = -mp.expm1(count * mp.log1p(-mp.mpf(mass.numerator) / mass.denominator))
-        stated = mp.mpf(found.numerator) / found.denominator
+        stated = mp.mpf(chance.numerator) / chance.denominator
         assert exact * (1 - mp.mpf(10) ** -60) <= stated <= exact * (1 + mp.mpf(10) ** -15)
     assert accountant._repeated(F(1), count) == 1
     assert accountant._repeated(F(1, 10**25), 10**30) == 1
@@ -114,10 +114,10 @@ def test_the_root_of_a_curve_is_found_from_above(start: float) -> None:
         asked.append(epsilon)
         return math.exp(-2 * epsilon - epsilon**2)
 
-    found = accountant.solve(curve, 2.0, math.exp(-15), start)
-    assert found >= 3.0 - 1e-14
-    assert found == pytest.approx(3.0, rel=2e-11)
-    assert found in asked
+    root = accountant.solve(curve, 2.0, math.exp(-15), start)
+    assert root >= 3.0 - 1e-14
+    assert root == pytest.approx(3.0, rel=2e-11)
+    assert root in asked
     assert len(asked) < 40
 
 
@@ -168,9 +168,9 @@ def test_one_release_alone_has_the_formula_both_ways(
     exact = curve(mp.mpf(epsilon))
     delta, back = closed(guarantee)
     assert exact <= delta(epsilon) <= exact * (1 + mp.mpf(10) ** -10) + mp.mpf(10) ** -15
-    found = back(float(exact))
-    assert curve(mp.mpf(found)) <= mp.mpf(float(exact)) * (1 + mp.mpf(10) ** -14)
-    assert found == pytest.approx(epsilon, abs=1e-9)
+    recovered = back(float(exact))
+    assert curve(mp.mpf(recovered)) <= mp.mpf(float(exact)) * (1 + mp.mpf(10) ** -14)
+    assert recovered == pytest.approx(epsilon, abs=1e-9)
     # On a sample of a tenth: q D(log(1 + (e^epsilon - 1) / q)) where a unit is removed.
     level = mp.log1p(mp.expm1(mp.mpf(epsilon) / 20) * 10)
     if guarantee != bounded_range(0.7) and level < mp.mpf("0.7"):
@@ -439,10 +439,10 @@ def test_extreme_deltas_have_an_answer(delta: float) -> None:
 def test_extreme_epsilons_have_an_answer(scale: float) -> None:
     for make in (laplace, pure, gaussian, bounded_range):
         plan = make(scale) * 3
-        found = plan.epsilon(1e-6)
-        assert found >= 0
+        epsilon = plan.epsilon(1e-6)
+        assert epsilon >= 0
         if plan.epsilon() < math.inf:
-            assert found <= plan.epsilon()
+            assert epsilon <= plan.epsilon()
         assert 0 <= plan.delta(scale) <= 1
 
 

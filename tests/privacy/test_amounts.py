@@ -65,17 +65,17 @@ def test_bounds_are_named() -> None:
 
 @given(st.fractions(min_value=Fraction(1, 10**8), max_value=50))
 def test_precise_formulas_are_close_upper_bounds(x: Fraction) -> None:
-    found = amounts.precisely(lambda e: e.exp(), x)
-    assert math.exp(float(x)) == pytest.approx(float(found), rel=1e-12)
-    assert found >= amounts.precisely(lambda e: e.exp(), x * (1 - Fraction(1, 10**25)))
+    bound = amounts.precisely(lambda e: e.exp(), x)
+    assert math.exp(float(x)) == pytest.approx(float(bound), rel=1e-12)
+    assert bound >= amounts.precisely(lambda e: e.exp(), x * (1 - Fraction(1, 10**25)))
 
 
 def test_precise_formulas_are_above_the_truth_by_a_hair() -> None:
     for x in (Fraction(1, 3), Fraction(7), Fraction(1, 10**6)):
-        found = amounts.precisely(lambda e: e.exp(), x)
+        bound = amounts.precisely(lambda e: e.exp(), x)
         with mp.workdps(90):
             truth = mp.exp(mp.mpf(x.numerator) / x.denominator)
-            stated = mp.mpf(found.numerator) / found.denominator
+            stated = mp.mpf(bound.numerator) / bound.denominator
             assert truth < stated <= truth * (1 + mp.mpf("1.1e-30"))
 
 

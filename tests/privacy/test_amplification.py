@@ -349,9 +349,9 @@ def test_a_plan_on_one_sample_is_the_point_of_its_curve():
     plan = pure(0.5) * 2
     # (m/n) delta(epsilon) <= 0.01 where delta(epsilon) <= 0.04.
     inner = plan.epsilon(0.04)
-    found = without_replacement(plan, 1, 4, delta=0.01)
-    assert found.delta(math.log1p(0.25 * math.expm1(inner)) * (1 + 1e-12)) == pytest.approx(0.01)
-    assert found.epsilon(0.01) == pytest.approx(math.log1p(0.25 * math.expm1(inner)), rel=1e-12)
+    sampled = without_replacement(plan, 1, 4, delta=0.01)
+    assert sampled.delta(math.log1p(0.25 * math.expm1(inner)) * (1 + 1e-12)) == pytest.approx(0.01)
+    assert sampled.epsilon(0.01) == pytest.approx(math.log1p(0.25 * math.expm1(inner)), rel=1e-12)
     assert without_replacement(plan, 1, 4).epsilon() == pytest.approx(
         math.log1p(0.25 * math.expm1(1)), rel=1e-12
     )

@@ -45,22 +45,22 @@ def advanced(epsilon: float, count: int, kept: float) -> float:
 
 
 def test_pure_releases_keep_all_of_delta_for_composition() -> None:
-    found = figures(pure(0.1) * 10)
-    assert 1.0 <= found["basic"] <= 1 + 1e-14
-    assert found["advanced"] == pytest.approx(advanced(0.1, 10, 1e-6), rel=1e-12)
-    assert found["advanced"] >= advanced(0.1, 10, 1e-6)
-    assert found["optimal homogeneous"] == found["exact"]
+    epsilons = figures(pure(0.1) * 10)
+    assert 1.0 <= epsilons["basic"] <= 1 + 1e-14
+    assert epsilons["advanced"] == pytest.approx(advanced(0.1, 10, 1e-6), rel=1e-12)
+    assert epsilons["advanced"] >= advanced(0.1, 10, 1e-6)
+    assert epsilons["optimal homogeneous"] == epsilons["exact"]
 
 
 @pytest.mark.parametrize(("own", "kept"), [(1e-8, 9e-7), (1.001e-8, 5e-7), (5e-8, 5e-7), (9e-8, 1e-7)])
 def test_releases_with_a_delta_leave_the_largest_share_that_is_free(own: float, kept: float) -> None:
-    found = figures(approximate(0.1, own) * 10)
-    assert found["basic"] == pytest.approx(1.0, rel=1e-12)
-    assert found["advanced"] == pytest.approx(advanced(0.1, 10, kept), rel=1e-12)
-    assert found["optimal homogeneous"] == (pure(0.1) * 10).epsilon(kept)
+    epsilons = figures(approximate(0.1, own) * 10)
+    assert epsilons["basic"] == pytest.approx(1.0, rel=1e-12)
+    assert epsilons["advanced"] == pytest.approx(advanced(0.1, 10, kept), rel=1e-12)
+    assert epsilons["optimal homogeneous"] == (pure(0.1) * 10).epsilon(kept)
     total = 10 * (0.1 * math.tanh(0.05))
     mass = -math.expm1(10 * math.log1p(-own))
-    assert found["zCDP"] == pytest.approx(zcdp(total).epsilon((1e-6 - mass) / (1 - mass)), rel=1e-6)
+    assert epsilons["zCDP"] == pytest.approx(zcdp(total).epsilon((1e-6 - mass) / (1 - mass)), rel=1e-6)
 
 
 def test_releases_without_an_epsilon_get_equal_parts_of_delta() -> None:
@@ -88,8 +88,8 @@ def test_where_a_theorem_does_not_apply_it_says_nothing() -> None:
 
 @pytest.mark.parametrize("plan", [pure(1.0), MIXED, laplace(0.3) * 7 + threshold(1e-8), Guarantee()])
 def test_the_exact_figure_is_never_above_another(plan: Guarantee) -> None:
-    found = figures(plan)
-    assert all(found["exact"] <= value * (1 + 1e-9) for value in found.values())
+    epsilons = figures(plan)
+    assert all(epsilons["exact"] <= value * (1 + 1e-9) for value in epsilons.values())
 
 
 def test_more_delta_than_there_is_leaves_no_answer() -> None:

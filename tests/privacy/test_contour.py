@@ -38,12 +38,12 @@ def test_moments_are_those_of_the_mass_functions(
     e: float, family: str, size: int, c: float, y: float
 ) -> None:
     z = np.array([c + 1j * y])
-    found = transforms.reduced_moment(e, family, size, z)[0]
+    moment = transforms.reduced_moment(e, family, size, z)[0]
     values = (e,) if family == "laplace" else (e, float(size))
     exact = truth.moment(family, values, truth.mp.mpc(c, y)) / truth.mp.exp(
         truth.mp.mpc(c, y) * truth.exact(e)
     )
-    assert abs(complex(exact) - found) <= 2**-53 * (32 + 8 * (abs(z[0]) + 1) * e + 8 * y / (c + 0.5))
+    assert abs(complex(exact) - moment) <= 2**-53 * (32 + 8 * (abs(z[0]) + 1) * e + 8 * y / (c + 0.5))
 
 
 def plan_of(guarantee: object) -> contour.Plan:
@@ -144,11 +144,11 @@ def test_losses_too_wide_for_a_lattice_fall_back() -> None:
 @settings(deadline=None, max_examples=100)
 @given(st.floats(-800, 800), st.one_of(st.floats(1e-9, 1), st.floats(0, 1e-14).map(lambda x: 1 - x)))
 def test_sampled_losses_are_right_at_every_rate(base: float, rate: float) -> None:
-    found = float(sampling.sampled_loss(np.array([base]), rate)[0])
+    loss = float(sampling.sampled_loss(np.array([base]), rate)[0])
     with truth.mp.workdps(700):
         exact = truth.mp.log1p(truth.mp.mpf(rate) * truth.mp.expm1(truth.mp.mpf(base)))
         room = 1e-15 * abs(exact) + (4e-16 if rate > 0.5 and base < 0 else 1e-320)
-        assert abs(found - exact) <= room
+        assert abs(loss - exact) <= room
 
 
 F = Fraction

@@ -28,8 +28,8 @@ VALUES = {"event": events.Pure(Fraction(1)), "steps": 3, "categories": 3, "units
 
 def test_released_events_keep_their_names_and_fields() -> None:
     # Ledgers hold these. A failure here means: give the changed event a new name instead.
-    found = {name: tuple(f.name for f in fields(kind)) for name, kind in events.EVENTS.items()}
-    assert {name: found[name] for name in RELEASED} == RELEASED
+    field_names = {name: tuple(f.name for f in fields(kind)) for name, kind in events.EVENTS.items()}
+    assert {name: field_names[name] for name in RELEASED} == RELEASED
 
 
 @pytest.mark.parametrize("name", RELEASED)

@@ -34,9 +34,9 @@ def mpf(value: Fraction) -> mp.mpf:
     return mp.mpf(value.numerator) / value.denominator
 
 
-def assert_between(found: float, truth: mp.mpf, factor: float = 1 + 1e-9) -> None:
+def assert_between(figure: float, truth: mp.mpf, factor: float = 1 + 1e-9) -> None:
     """Never below the truth (a figure too small for floats rounds up to one) and hardly above."""
-    stated = mpf(Fraction(repr(found)))
+    stated = mpf(Fraction(repr(figure)))
     assert stated >= truth * (1 - mp.mpf(10) ** -30)
     assert stated <= truth * factor + mp.mpf(10) ** -289
 
@@ -108,9 +108,9 @@ def test_rare_samples_of_a_release_that_tells_all(rate: Fraction, count: int) ->
     # With epsilon 40 a sampled unit is seen all but for sure: the truth is near that of a threshold.
     with mp.workdps(720):
         seen = -mp.expm1(count * mp.log1p(-mpf(rate) * mp.tanh(20)))
-        found = (poisson(pure(40), rate) * count).delta(0)
-        assert found >= float(seen) * (1 - 1e-12) - count * math.exp(-39) if count < 10**15 else True
-        assert found <= float(seen) * 1.001 + 1e-12
+        delta = (poisson(pure(40), rate) * count).delta(0)
+        assert delta >= float(seen) * (1 - 1e-12) - count * math.exp(-39) if count < 10**15 else True
+        assert delta <= float(seen) * 1.001 + 1e-12
 
 
 @settings(deadline=None, max_examples=60)

@@ -15,9 +15,9 @@ def test_delta_is_a_close_upper_bound(mu: float, deviations: float) -> None:
     epsilon = mu * mu / 2 + mu * deviations
     with mp.workdps(60):
         truth = gaussian_delta(mp.mpf(mu), mp.mpf(epsilon))
-    found = gdp.delta(mu, epsilon)
-    assert found >= truth
-    assert found <= truth * (1 + mp.mpf(10) ** -10)
+    delta = gdp.delta(mu, epsilon)
+    assert delta >= truth
+    assert delta <= truth * (1 + mp.mpf(10) ** -10)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.9, 1.1, 9.0, 10.5, 12.0, 30.0])
@@ -27,10 +27,10 @@ def test_delta_near_one_is_a_close_upper_bound(mu: float, share: float) -> None:
     epsilon = mu * mu / 2 * share
     with mp.workdps(60):
         truth = gaussian_delta(mp.mpf(mu), mp.mpf(epsilon))
-        found = mp.mpf(gdp.delta(mu, epsilon))
-        assert truth <= found <= truth * (1 + mp.mpf(10) ** -10)
+        delta = mp.mpf(gdp.delta(mu, epsilon))
+        assert truth <= delta <= truth * (1 + mp.mpf(10) ** -10)
         # What is missing to 1 is close as well, as far as floats near 1 can tell.
-        assert 1 - found >= (1 - truth) * (1 - mp.mpf(10) ** -6) - mp.mpf(10) ** -13
+        assert 1 - delta >= (1 - truth) * (1 - mp.mpf(10) ** -6) - mp.mpf(10) ** -13
 
 
 @pytest.mark.parametrize("deviations", [37.0, 38.0, 38.4, 38.5])

@@ -101,8 +101,8 @@ def test_the_formulas_for_groups() -> None:
 def test_approximate_groups_follow_the_geometric_sum(epsilon: float, delta: float, k: int) -> None:
     group = approximate(epsilon, delta).group(k)
     want = delta * sum(math.exp(i * epsilon) for i in range(k))
-    found = group.delta(k * epsilon)
-    assert want * (1 - 1e-12) <= found <= want * (1 + 1e-9)
+    grown = group.delta(k * epsilon)
+    assert want * (1 - 1e-12) <= grown <= want * (1 + 1e-9)
 
 
 def test_two_changes_in_an_approximate_mechanism_reach_the_geometric_sum_no_further() -> None:
@@ -221,8 +221,8 @@ def test_groups_of_gaussians_are_the_mixtures_and_never_below(mu: float, rate: f
     claim = poisson(gaussian(mu), rate).group(k)
     for level in (0.01, 0.2, 1.0):
         worst = max(truth.mixture_delta(mu, rate, k - added, added, level) for added in range(k + 1))
-        found = claim.delta(level)
-        assert worst <= found <= worst * (1 + truth.mp.mpf("2e-3")) + truth.mp.mpf("1e-25")
+        delta = claim.delta(level)
+        assert worst <= delta <= worst * (1 + truth.mp.mpf("2e-3")) + truth.mp.mpf("1e-25")
 
 
 def test_many_sampled_gaussians_for_two_people_against_an_optimistic_grid() -> None:
@@ -344,11 +344,11 @@ def test_the_chance_that_some_unit_is_in_the_sample() -> None:
 def test_a_grown_delta_is_the_geometric_sum_rounded_up() -> None:
     small = Fraction(1, 10**6)
     for epsilon, k in ((Fraction(1), 3), (Fraction(1, 100), 50), (Fraction(1, 10**11), 7)):
-        found = grouping.grown_delta(epsilon, small, k)
+        grown = grouping.grown_delta(epsilon, small, k)
         with truth.mp.workdps(60):
             e = truth.mp.mpf(epsilon.numerator) / epsilon.denominator
             exact = truth.mp.fsum(truth.mp.exp(i * e) for i in range(k)) / 10**6
-            stated = truth.mp.mpf(found.numerator) / found.denominator
+            stated = truth.mp.mpf(grown.numerator) / grown.denominator
             assert exact <= stated <= exact * (1 + truth.mp.mpf(10) ** -28)
     tiny = grouping.grown_delta(Fraction(1, 10**13), small, 7)
     assert 7 * small < tiny < 7 * small * (1 + Fraction(1, 10**11))

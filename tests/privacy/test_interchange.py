@@ -23,8 +23,8 @@ def test_every_event_is_documented_with_its_fields(name: str) -> None:
 
 def test_the_documented_example_is_read() -> None:
     example = PAGE.partition("```json")[2].partition("```")[0]
-    found = interchange.loads(example)
-    assert found == [
+    plan = interchange.loads(example)
+    assert plan == [
         (events.DiscreteLaplace(Fraction(1, 10), 1), 12),
         (events.Gaussian(Fraction(1, 2)), 1),
     ]

@@ -144,8 +144,8 @@ def test_sums_of_shares_lose_no_digit_near_one_and_do_not_overflow_far_from_it()
         (900.0, 900 + math.log(0.25)),
         (-900.0, math.log(0.75)),
     ):
-        found = mixtures._mixed(np.array([[0.0], [exponent]]), share)
-        assert found == pytest.approx([exact], rel=1e-11)
+        mixed = mixtures._mixed(np.array([[0.0], [exponent]]), share)
+        assert mixed == pytest.approx([exact], rel=1e-11)
     # Where nearly all is taken away the change is not 1 minus a rounded number.
     most = mixtures._log_binomial(1, 1 - 1e-9)
     assert mixtures._mixed(np.array([[0.0], [-900.0]]), most) == pytest.approx([math.log(1e-9)], rel=1e-7)

@@ -35,17 +35,17 @@ def test_one_release_reaches_its_formula_and_hardly_more(monkeypatch: pytest.Mon
 def test_a_step_is_the_best_choice_of_t() -> None:
     spacing, width = 1 / 8, 8
     y = np.exp(spacing * np.arange(-9, 10))
-    found = ranges._step(np.maximum(0.0, 1 - y), y, width, spacing)
+    stepped = ranges._step(np.maximum(0.0, 1 - y), y, width, spacing)
     t = np.linspace(0, 1, 20_001)
     share = (math.e - np.exp(t)) / (math.e - 1)
     # The chords of (1 - y)_+ are exact but for the cell that holds 1, where they lie above it.
-    for level, value in zip(y, found, strict=True):
+    for level, value in zip(y, stepped, strict=True):
         exact = (
             share * np.maximum(0, 1 - level * np.exp(-t))
             + (1 - share) * np.maximum(0, 1 - level * np.exp(1 - t))
         ).max()
         assert exact * (1 - 1e-12) <= value <= min(1.0, exact * 1.02 + 1e-3)
-    assert np.all(np.diff(found) <= 0)
+    assert np.all(np.diff(stepped) <= 0)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_moments_of_one_release_are_the_worst_over_t() -> None:
     share = (math.exp(0.5) - np.exp(t)) / math.expm1(0.5)
     for c in (0.5, 2.0, 20.0):
         worst = math.log((share * np.exp(c * t) + (1 - share) * np.exp(c * (t - 0.5))).max())
-        found = ranges.cumulant(F(1, 2), np.array([c]))[0]
-        assert worst <= found <= worst * (1 + 1e-7) + 1e-12
+        cumulant = ranges.cumulant(F(1, 2), np.array([c]))[0]
+        assert worst <= cumulant <= worst * (1 + 1e-7) + 1e-12
     # So small that the series is used: e^2 c (c + 1) / 8.
     assert ranges.cumulant(F(1, 1000), np.array([3.0]))[0] == pytest.approx(1e-6 * 12 / 8, rel=1e-6)
     for c in (30.0, 38.0, 39.0, 41.0):

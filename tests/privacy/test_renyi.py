@@ -29,9 +29,9 @@ F = Fraction
 def test_moments_are_exact_for_events_with_a_pair(
     event: events.Event, kind: str, values: tuple[float, ...]
 ) -> None:
-    for c, found in zip(ORDERS, renyi.event_cumulant(event, ORDERS), strict=True):
+    for c, cumulant in zip(ORDERS, renyi.event_cumulant(event, ORDERS), strict=True):
         exact = truth.mp.log(truth.moment(kind, values, truth.mp.mpf(float(c))))
-        assert exact <= found <= exact * (1 + 1e-12) + 1e-14
+        assert exact <= cumulant <= exact * (1 + 1e-12) + 1e-14
 
 
 def test_what_has_no_pair_is_bounded_by_its_rho_and_its_epsilon() -> None:

@@ -78,8 +78,8 @@ def test_moments_of_removing_are_binomial_sums(base: events.Sampled, rate: Fract
         loss, mass = sampling.atoms(base)
         powers = [float(mass @ np.exp(j * loss)) for j in range(4)]
     exact = math.log(sum(math.comb(3, j) * q**j * (1 - q) ** (3 - j) * powers[j] for j in range(4)))
-    found = float(sampling.cumulant(events.PoissonSubsampled(base, rate), np.array([2.0]), "remove")[0])
-    assert exact * (1 - 1e-15) <= found <= exact + 1e-11 * (1 + abs(exact))
+    cumulant = float(sampling.cumulant(events.PoissonSubsampled(base, rate), np.array([2.0]), "remove")[0])
+    assert exact * (1 - 1e-15) <= cumulant <= exact + 1e-11 * (1 + abs(exact))
 
 
 @pytest.mark.parametrize("mu", [0.5, 3.0])
@@ -91,16 +91,16 @@ def test_moments_of_adding_are_integrals(mu: float, c: float) -> None:
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     exact = math.log(float((density * ratio**-c).sum()) / 128)
     event = events.PoissonSubsampled(events.Gaussian(F(mu)), F(1, 10))
-    found = float(sampling.cumulant(event, np.array([c]), "add")[0])
-    assert exact - 1e-14 <= found <= exact + 1e-11 * (1 + exact)
+    cumulant = float(sampling.cumulant(event, np.array([c]), "add")[0])
+    assert exact - 1e-14 <= cumulant <= exact + 1e-11 * (1 + exact)
 
 
 def test_adding_never_tells_more_than_a_missed_unit() -> None:
     event = events.PoissonSubsampled(events.Gaussian(F(3)), F(1, 10))
     orders = np.array([1.0, 1000.0])
-    found = sampling.cumulant(event, orders, "add")
-    assert found[1] == pytest.approx(-1000 * math.log(0.9), rel=1e-12)
-    assert found[0] < -math.log(0.9)
+    cumulants = sampling.cumulant(event, orders, "add")
+    assert cumulants[1] == pytest.approx(-1000 * math.log(0.9), rel=1e-12)
+    assert cumulants[0] < -math.log(0.9)
     everybody = events.PoissonSubsampled(events.Gaussian(F(3)), F(1))
     assert sampling.cumulant(everybody, orders, "add")[1] == math.inf
 

@@ -35,17 +35,17 @@ def exact_delta(epsilon0: float, share: float, reports: int, epsilon: float) -> 
 def test_delta_encloses_the_sum_over_outcomes(reports: int, epsilon0: float, epsilon: float) -> None:
     share = math.exp(-epsilon0)
     exact = exact_delta(epsilon0, share, reports, epsilon)
-    found = shuffling.delta(epsilon0, share, reports, epsilon, max(exact, 1e-9))
-    assert exact * (1 - 1e-12) <= found
-    assert found <= exact * 1.35 + 1e-12
+    delta = shuffling.delta(epsilon0, share, reports, epsilon, max(exact, 1e-9))
+    assert exact * (1 - 1e-12) <= delta
+    assert delta <= exact * 1.35 + 1e-12
 
 
 def test_with_no_clones_it_is_the_local_guarantee() -> None:
     keep = 1 / (1 + math.exp(-1.0))
     for epsilon in (0.0, 0.5):
         exact = keep - math.exp(epsilon) * (1 - keep)
-        found = shuffling.delta(1.0, math.exp(-1.0), 1, epsilon, 0.1)
-        assert exact <= found <= exact * (1 + 1e-7)
+        delta = shuffling.delta(1.0, math.exp(-1.0), 1, epsilon, 0.1)
+        assert exact <= delta <= exact * (1 + 1e-7)
     assert shuffling.delta(1.0, math.exp(-1.0), 1, 1.0, 0.1) == 0.0
     assert shuffling.delta(1.0, math.exp(-1.0), 1, 1.5, 0.1) == 0.0
 
@@ -60,8 +60,8 @@ def test_given_the_number_of_clones_delta_is_exact(coins: int) -> None:
             none = chance(coins, a, 0.5) if a <= coins else 0.0
             p, q = keep * one + (1 - keep) * none, (1 - keep) * one + keep * none
             exact += max(0.0, p - math.exp(epsilon) * q)
-        found = float(shuffling._conditional(1.0, np.array([float(coins)]), epsilon)[0])
-        assert exact * (1 - 1e-12) <= found <= exact + 1e-7
+        delta = float(shuffling._conditional(1.0, np.array([float(coins)]), epsilon)[0])
+        assert exact * (1 - 1e-12) <= delta <= exact + 1e-7
 
 
 @pytest.mark.parametrize("others", [40.0, 2e8])
@@ -71,22 +71,22 @@ def test_the_chance_of_fewer_clones_is_bounded(others: float, share: float) -> N
     coins = np.array(
         [0.0, math.floor(mean - 3 * deviation), math.floor(mean - deviation), math.floor(mean) + 2]
     )
-    found = shuffling._fewer(coins, others, share)
+    chances = shuffling._fewer(coins, others, share)
     if others == 40:
         exact = [sum(chance(40, k, share) for k in range(int(c))) for c in coins]
-        assert np.all(found >= np.array(exact) * (1 - 1e-12))
-        assert found == pytest.approx(exact, rel=1e-5, abs=1e-299)
+        assert np.all(chances >= np.array(exact) * (1 - 1e-12))
+        assert chances == pytest.approx(exact, rel=1e-5, abs=1e-299)
     else:
         # The normal limit from below, and Chernoff's bound with the variance it states from above.
         gap = np.maximum(0.0, mean - coins)
         normal = [0.5 * math.erfc(z / math.sqrt(2)) for z in gap / deviation]
-        assert np.all(found[1:] >= np.array(normal)[1:] * 0.999)
+        assert np.all(chances[1:] >= np.array(normal)[1:] * 0.999)
         below = coins / others
         spread = np.where(below > 0.5, below * (1 - below), share * (1 - share) if share < 0.5 else 0.25)
-        assert found[:3] == pytest.approx(
+        assert chances[:3] == pytest.approx(
             np.exp(-np.minimum(gap**2 / (2 * others * spread), 700))[:3], rel=1e-5
         )
-        assert found[3] == 1.0
+        assert chances[3] == 1.0
 
 
 @pytest.mark.parametrize(

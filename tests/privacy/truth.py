@@ -128,7 +128,7 @@ def discrete_delta(plan: Plan, epsilon: float) -> mp.mpf:
 
 
 def _enumerate(plan: Plan) -> list[tuple[mp.mpf, mp.mpf]]:
-    found = [(mp.mpf(0), mp.mpf(1))]
+    outcomes = [(mp.mpf(0), mp.mpf(1))]
     for kind, values, count in plan:
         one = atoms(kind, values)
         polynomial = [mp.mpf(1)]
@@ -138,8 +138,8 @@ def _enumerate(plan: Plan) -> list[tuple[mp.mpf, mp.mpf]]:
                 fresh[i + j] += a * m
             polynomial = fresh
         top, step = one[0][0] * count, one[0][0] - one[1][0]
-        found = [(x + top - step * i, m * p) for x, m in found for i, p in enumerate(polynomial)]
-    return found
+        outcomes = [(x + top - step * i, m * p) for x, m in outcomes for i, p in enumerate(polynomial)]
+    return outcomes
 
 
 def laplace_delta(scale: float, count: int, others: Plan, epsilon: float) -> mp.mpf:
