@@ -210,9 +210,9 @@ def test_a_covariance_is_found_with_and_without_bounds(delta, relation):
     truth = np.cov(table.T, bias=True)
     for bounds in (None, [(90, 110), (-15, 15), (-20, 6)]):
         m = Covariance(4.0, delta, columns=3, bounds=bounds, relation=relation)
-        found = m.release(table)
-        assert np.allclose(found, found.T) and np.linalg.eigvalsh(found).min() >= -1e-9
-        assert np.abs(found - truth).max() < 0.4
+        released = m.release(table)
+        assert np.allclose(released, released.T) and np.linalg.eigvalsh(released).min() >= -1e-9
+        assert np.abs(released - truth).max() < 0.4
 
 
 @pytest.mark.statistical

@@ -71,9 +71,9 @@ def test_the_logarithm_is_exact(x):
 
 @given(st.floats(0.01, 0.999), st.integers(1, 10**6))
 def test_many_errors_together_keep_the_confidence(confidence, count):
-    each = failure_each(confidence, count)
-    assert (1 - each) ** count >= confidence * (1 - 1e-9)
-    assert each <= 1 - confidence or count == 1
+    failure = failure_each(confidence, count)
+    assert (1 - failure) ** count >= confidence * (1 - 1e-9)
+    assert failure <= 1 - confidence or count == 1
 
 
 def test_whole_types():

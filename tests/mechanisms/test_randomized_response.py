@@ -242,9 +242,9 @@ def test_estimates_where_the_truth_is_all_but_certain(epsilon, categories):
     """The probability of the truth rounds to 1; counts and intervals are what was reported."""
     m = RandomizedResponse(epsilon, categories=categories)
     reports = [0] * 7 + [1] * 1000
-    found = m.estimate(reports, 0.95)
-    assert found.counts[:2] == pytest.approx([7, 1000])
-    assert found.low[:2].tolist() == found.high[:2].tolist() == [7, 1000]
+    estimate = m.estimate(reports, 0.95)
+    assert estimate.counts[:2] == pytest.approx([7, 1000])
+    assert estimate.low[:2].tolist() == estimate.high[:2].tolist() == [7, 1000]
     assert 0 <= m.stray <= 1e-14 and m.log_odds == pytest.approx(epsilon - math.log(categories - 1))
     assert m.expected_error(1000) >= 0
     near = RandomizedResponse(truth=1 - Fraction(1, 10**30))

@@ -165,8 +165,8 @@ def test_no_record_makes_a_histogram_or_a_survey_raise(values):
     assert Histogram(1.0).release(numbers, edges=[0, 1, math.inf]).shape == (2,)
     StableHistogram(1.0, 0.1).release(values)
     StableMode(1.0, 0.1).release({repr(value): 2**70 for value in values})
-    assert ((found := RandomizedResponse(1.0, categories=3).release(numbers)) >= 0).all() and (
-        found < 3
+    assert ((reports := RandomizedResponse(1.0, categories=3).release(numbers)) >= 0).all() and (
+        reports < 3
     ).all()
     for value in numbers:
         assert RandomizedResponse(1.0).release(value) in (0, 1)

@@ -263,9 +263,9 @@ def test_the_interquartile_range_is_found_without_bounds():
     m = InterquartileRange(2.0, 1e-6)
     for scale in (1e-3, 1.0, 1e6):
         values = rng.normal(0, scale, 4_000)
-        found = m.release(values)
+        interval = m.release(values)
         spread = float(np.subtract(*np.sort(values)[[4_000 - 1 - 1_000, 1_000]]))
-        assert found is not None and found[0] <= spread < found[1]
+        assert interval is not None and interval[0] <= spread < interval[1]
     assert m.release([1.0, 2.0, 3.0, 400.0]) is None
     assert m.release([5.0] * 1000) == (0.0, 2.0**-1000)
     assert m.release([-1.7e308] * 500 + [math.inf] * 500) == (2.0**1001, 2.0**1002)

@@ -390,8 +390,8 @@ def test_a_median_with_laplace_noise():
     values = rng.normal(50, 10, 20_001)
     m = SmoothSensitivity(1.0, delta=1e-6)
     centre, bound = order_statistic(values, 10_001, low=0, high=10_000, beta=m.beta)
-    found = m.release_rank(values, 10_001, low=0, high=10_000, source=SeededSource(1))
-    assert abs(found - centre) < m.halfwidth(0.9999, bound)
+    median = m.release_rank(values, 10_001, low=0, high=10_000, source=SeededSource(1))
+    assert abs(median - centre) < m.halfwidth(0.9999, bound)
     for delta in (0, 0.3, "1e-6"):
         with pytest.raises(InvalidInput):
             SmoothSensitivity(1.0, delta=delta)

@@ -153,15 +153,15 @@ ACTS = ["raise", "crash", "abort", "exit", "exit hard", "hoard", "nan", "text", 
 def test_a_block_that_misbehaves_counts_as_the_default_and_no_other_block_suffers(capfd):
     blocks = [[act] for act in [*ACTS, "sleep", "child", "print", "infinity", np.float32(2.5), 7, True]]
     limits = Limits(seconds=20, patience=3.0, megabytes=300)
-    found = run_blocks(misbehave, blocks, limits, workers=4, start="fork", default=-1.0)
-    assert found == [-1.0] * (len(ACTS) + 1) + [4.0, 5.0, math.inf, 2.5, 7.0, 1.0]
+    results = run_blocks(misbehave, blocks, limits, workers=4, start="fork", default=-1.0)
+    assert results == [-1.0] * (len(ACTS) + 1) + [4.0, 5.0, math.inf, 2.5, 7.0, 1.0]
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_block_that_burns_the_processor_is_ended_by_its_own_time():
     limits = Limits(seconds=1, patience=600.0, megabytes=300)
-    found = run_blocks(misbehave, [["burn"], [3]], limits, workers=2, start="fork", default=-1.0)
-    assert found == [-1.0, 3.0]
+    results = run_blocks(misbehave, [["burn"], [3]], limits, workers=2, start="fork", default=-1.0)
+    assert results == [-1.0, 3.0]
 
 
 KEPT: list[int] = []

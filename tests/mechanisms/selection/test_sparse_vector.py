@@ -22,14 +22,14 @@ from tests.mechanisms.checks import FAILURE, surprise
 
 def transcripts(m, questions):
     """Every transcript that can come out, with its exact probability."""
-    found = {}
+    probabilities = {}
     for length in range(1, len(questions) + 1):
         for answers in itertools.product((False, True), repeat=length):
             full = length == len(questions) and sum(answers) < m.hits
             stopped = sum(answers) == m.hits and answers[-1]
             if full or stopped:
-                found[answers] = m.probability(questions[:length], answers)
-    return found
+                probabilities[answers] = m.probability(questions[:length], answers)
+    return probabilities
 
 
 def epsilon_between(m, one, other):

@@ -75,8 +75,8 @@ def test_it_finds_quantiles_over_many_magnitudes():
     rng = np.random.default_rng(2)
     for scale in (1, 10**4, 10**9):
         values = (rng.exponential(scale, 5_000) + 5).astype(int)
-        found = UnboundedQuantile(4.0, q=0.5).release(values)
-        rank = np.searchsorted(np.sort(values), [found, found + 1])
+        median = UnboundedQuantile(4.0, q=0.5).release(values)
+        rank = np.searchsorted(np.sort(values), [median, median + 1])
         assert rank[0] - 300 <= 2_500 <= rank[1] + 300
     reals = UnboundedQuantile(4.0, q=0.9, low=0.0, unit=2.0**-10)
     assert reals.release(rng.random(5_000)) == pytest.approx(0.9, abs=0.1)
