@@ -136,5 +136,5 @@ def _beyond(claim: Typed, value: float) -> list[str]:
 
 def range_of(sql: str, *columns: str) -> tuple[Any, Any]:
     """The least and the largest value of an expression over the ends of its columns."""
-    found = [value for value in computed(typed(sql).sql, corner_rows(*columns)) if value is not None]
-    return min(found), max(found)
+    values = [value for value in computed(typed(sql).sql, corner_rows(*columns)) if value is not None]
+    return min(values), max(values)

@@ -36,9 +36,9 @@ def summed(measure: Measure) -> tuple[float, int]:
     """The sum of a measure over all rows, clamped and centred, and the number of rows that count."""
     value = "CAST(1 AS DOUBLE)" if measure.value is None else measure.value.sql("duckdb")
     present = "TRUE" if measure.present is None else measure.present.sql("duckdb")
-    found = ENGINE.execute(f"SELECT {value} FROM visits WHERE {present}").fetchall()
-    there = [value for (value,) in found if value is not None and not math.isnan(value)]
-    return math.fsum(min(max(each, measure.low), measure.high) - measure.centre for each in there), len(there)
+    rows = ENGINE.execute(f"SELECT {value} FROM visits WHERE {present}").fetchall()
+    there = [value for (value,) in rows if value is not None and not math.isnan(value)]
+    return math.fsum(min(max(term, measure.low), measure.high) - measure.centre for term in there), len(there)
 
 
 def estimate(aggregate: str) -> float | None:
@@ -46,7 +46,7 @@ def estimate(aggregate: str) -> float | None:
     leaf = leaf_of(aggregate)
     (column,) = leaf.aggregates
     measures = [leaf.measures[name] for name in column.measures]
-    sums = [summed(each)[0] for each in measures]
+    sums = [summed(measure)[0] for measure in measures]
     if column.kind in ("count", "sum"):
         return sums[0]
     n = sums[-1]
@@ -109,11 +109,11 @@ def test_the_measures_of_an_aggregate_give_its_value(aggregate: str, seed: int) 
     ENGINE.register("visits", tables_from(seed, wild=False)["visits"])
     plain = aggregate.replace("(b)", "(CAST(b AS INTEGER))")
     ((expected,),) = ENGINE.execute(f"SELECT {plain} FROM visits").fetchall()
-    found = estimate(aggregate)
+    answer = estimate(aggregate)
     if expected is None or (isinstance(expected, float) and math.isnan(expected)):
-        assert found is None or found == 0
-    elif found is not None:
-        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9)
+        assert answer is None or answer == 0
+    elif answer is not None:
+        assert math.isclose(answer, expected, rel_tol=1e-9, abs_tol=1e-9)
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
@@ -164,11 +164,11 @@ def test_wild_rows_stay_within_the_bounds_of_every_measure(aggregate: str, seed:
 def test_each_measure_is_bounded_as_the_owner_or_the_question_says(
     aggregate: str, facts: list[tuple[Any, ...]]
 ) -> None:
-    found = [
-        (each.level, each.weighing, each.low, each.high, each.centre, each.whole)
-        for each in measures_of(aggregate)
+    measured = [
+        (measure.level, measure.weighing, measure.low, measure.high, measure.centre, measure.whole)
+        for measure in measures_of(aggregate)
     ]
-    assert found == facts
+    assert measured == facts
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,13 @@ def test_each_measure_is_bounded_as_the_owner_or_the_question_says(
 def test_a_cap_is_rows_times_the_largest_value(
     aggregate: str, mode: str, contribution: dict[str, float], caps: list[float | None]
 ) -> None:
-    assert [each.cap for each in measures_of(aggregate, mode, **contribution)] == caps
+    assert [measure.cap for measure in measures_of(aggregate, mode, **contribution)] == caps
 
 
 def test_a_declared_contribution_caps_the_sum_of_that_column_alone() -> None:
-    assert [each.cap for each in leaf_of("SUM(w)", source="steps").measures.values()] == [2.5]
-    assert [each.cap for each in leaf_of("SUM(w + 0)", source="steps").measures.values()] == [None]
-    assert [each.cap for each in leaf_of("SUM(w)", "row", source="steps").measures.values()] == [1]
+    assert [measure.cap for measure in leaf_of("SUM(w)", source="steps").measures.values()] == [2.5]
+    assert [measure.cap for measure in leaf_of("SUM(w + 0)", source="steps").measures.values()] == [None]
+    assert [measure.cap for measure in leaf_of("SUM(w)", "row", source="steps").measures.values()] == [1]
 
 
 def test_counts_of_units_are_capped_by_groups() -> None:
@@ -207,7 +207,7 @@ def test_counts_of_units_are_capped_by_groups() -> None:
     )
     for groups, caps in ((None, [None, None]), (3, [3, 27])):
         (leaf,) = plan_of(sql, "user", groups=groups).leaves
-        assert [each.cap for each in leaf.measures.values()] == caps
+        assert [measure.cap for measure in leaf.measures.values()] == caps
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_counts_of_units_are_capped_by_groups() -> None:
     ],
 )
 def test_a_row_counts_where_its_value_is_there(aggregate: str, present: list[str | None]) -> None:
-    found = [
-        None if each.present is None else each.present.sql("duckdb").replace('"', "")
-        for each in measures_of(aggregate)
+    conditions = [
+        None if measure.present is None else measure.present.sql("duckdb").replace('"', "")
+        for measure in measures_of(aggregate)
     ]
     assert all(
         (one is None) == (two is None) and (two is None or two in (one or ""))
-        for one, two in zip(found, present, strict=True)
+        for one, two in zip(conditions, present, strict=True)
     )
 
 
@@ -248,7 +248,7 @@ def test_flags_say_whether_presence_already_excludes_null_and_nan() -> None:
     assert (plain.tested, plain.absent_if_null) == (False, True)
     assert (filtered.tested, filtered.absent_if_null) == (True, True)
     assert (sure.tested, sure.absent_if_null) == (False, True)
-    assert [each.tested for each in measures_of("CORR(x, f)")[:4]] == [True] * 4
+    assert [measure.tested for measure in measures_of("CORR(x, f)")[:4]] == [True] * 4
     quantile, *_ = measures_of("MEDIAN(x)")
     assert (quantile.tested, quantile.absent_if_null, quantile.buckets, quantile.low, quantile.high) == (
         False,
@@ -291,7 +291,7 @@ def test_the_same_aggregate_is_one_column_and_other_bounds_are_another() -> None
     assert len(leaf_of(f"{bounded.format(1)} + {bounded.format(2)} + {bounded.format(2)}").aggregates) == 2
     filtered = "SUM(x, contribution_bounds_per_row => (0, {})) FILTER (WHERE b)"
     assert len(leaf_of(f"{filtered.format(1)} + {filtered.format(2)}").aggregates) == 2
-    assert [each.name for each in leaf_of("SUM(x) + COUNT(*) + AVG(x)").aggregates] == ["a0", "a1", "a2"]
+    assert [column.name for column in leaf_of("SUM(x) + COUNT(*) + AVG(x)").aggregates] == ["a0", "a1", "a2"]
     assert (
         len(leaf_of("AVG(x) + COUNT(x)").measures) == 3 and len(leaf_of("VAR_POP(x) + AVG(x)").measures) == 3
     )
@@ -301,16 +301,16 @@ def test_squares_vanish_before_float64_does() -> None:
     squares = measures_of("VAR_POP(f)")[1]
     assert squares.value is not None
     for value in ("2.5", "2.5000000000000004", "7.5", "-2.5"):
-        ((found,),) = ENGINE.execute(
+        ((square,),) = ENGINE.execute(
             f"SELECT {squares.value.sql('duckdb')} FROM (SELECT CAST('{value}' AS DOUBLE) AS f) AS visits"
         ).fetchall()
-        assert abs(found - (float(value) - 2.5) ** 2) < 1e-9 and (found == 0 or found > 2.0**-230)
+        assert abs(square - (float(value) - 2.5) ** 2) < 1e-9 and (square == 0 or square > 2.0**-230)
     small = measures_of("VAR_POP(f, contribution_bounds_per_row => (-1, 1))")[1]
     assert small.value is not None
-    ((found,),) = ENGINE.execute(
+    ((square,),) = ENGINE.execute(
         f"SELECT {small.value.sql('duckdb')} FROM (SELECT 1e-100 AS f) AS visits"
     ).fetchall()
-    assert found == 0
+    assert square == 0
     constant = measures_of("VAR_POP(f, contribution_bounds_per_row => (1, 1))")[1]
     assert constant.value is not None and (constant.low, constant.high) == (0, 0)
 

@@ -32,7 +32,7 @@ def test_names_of_the_analyst_cannot_leave_the_sql_that_lists_public_keys(name: 
         f"FROM (SELECT city AS {quoted} FROM visits) AS {quoted} GROUP BY 1",
         rows=1,
     )
-    domains = [each.keys[0].domain for each in (plain, leaf)]
+    domains = [grouped.keys[0].domain for grouped in (plain, leaf)]
     listed = [engine.run(distinct_values(domain)).sort_by("v") for domain in domains if domain is not None]
     assert len(listed) == 2 and listed[0] == listed[1]
 
@@ -77,7 +77,7 @@ def test_one_row_per_unit_needs_no_census() -> None:
         f"SELECT p.c, COUNT(*), SUM(LEAST(p.n, 9)), COUNT(DISTINCT p.user_id) FROM ({inner}) AS p GROUP BY 1"
     )
     assert not leaf.uncapped and leaf.units == ()
-    assert [each.cap for each in leaf.measures.values()] == [1.0, 9.0, 1.0]
+    assert [measure.cap for measure in leaf.measures.values()] == [1.0, 9.0, 1.0]
     joined = only_leaf(f"SELECT COUNT(*) FROM ({inner}) AS p JOIN ({inner}) AS q ON p.user_id = q.user_id")
     assert not joined.uncapped
     assert only_leaf(f"SELECT COUNT(*) FROM ({inner}) AS p JOIN cities AS c ON p.c = c.city").uncapped
@@ -183,5 +183,5 @@ def test_a_text_that_is_doubled_again_and_again_stays_short() -> None:
     place = rows.schema.get_field_index("t")
     furnish(engine, {**table, "visits": rows.set_column(place, "t", pa.array(["secret"]))})
     leaf = only_leaf(doubled(30))
-    (found,) = engine.run(release_statement(leaf).tree).to_pylist()
-    assert found["n0"] * leaf.measures["m0"].step == 20_000
+    (row,) = engine.run(release_statement(leaf).tree).to_pylist()
+    assert row["n0"] * leaf.measures["m0"].step == 20_000

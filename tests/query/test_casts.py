@@ -22,8 +22,8 @@ FLOATS = st.floats(-1e19, 1e19) | st.integers(-(2**54), 2**54).map(lambda half: 
 @settings(max_examples=100, deadline=None)
 @given(FLOATS)
 def test_a_float_becomes_the_nearest_whole_number_halves_to_even(value: float) -> None:
-    (found,) = computed(nearest(exp.column("u", table="t")), [{**corner_rows()[0], "u": value}])
-    assert found == (round(value) if abs(value) < 2**63 else None)
+    (result,) = computed(nearest(exp.column("u", table="t")), [{**corner_rows()[0], "u": value}])
+    assert result == (round(value) if abs(value) < 2**63 else None)
 
 
 @pytest.mark.parametrize(

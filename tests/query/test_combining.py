@@ -35,8 +35,8 @@ COLUMNS = {
 def test_a_number_is_a_float64(sql: str, expected: list[float | None]) -> None:
     claim = as_float(typed(sql), "+")
     given_rows = corner_rows(sql) if sql != "NULL" else corner_rows()
-    found = computed(claim.sql, given_rows)
-    assert found == expected and all(value is None or type(value) is float for value in found)
+    numbers = computed(claim.sql, given_rows)
+    assert numbers == expected and all(value is None or type(value) is float for value in numbers)
     assert not refuted(claim, given_rows)
     assert as_float(claim, "+").sql == claim.sql
 
@@ -152,7 +152,7 @@ def test_a_truth_value_is_unknown_where_a_part_is() -> None:
 def test_one_of_several_has_the_facts_of_all(
     parts: tuple[str, ...], kind: str, low: float, high: float, nullable: bool, values: tuple[object, ...]
 ) -> None:
-    facts, sqls = unite([typed(each) for each in parts], "CASE")
+    facts, sqls = unite([typed(part) for part in parts], "CASE")
     assert (facts.kind, facts.low, facts.high, facts.nullable, facts.values) == (
         kind,
         low,
@@ -162,8 +162,8 @@ def test_one_of_several_has_the_facts_of_all(
     )
     assert len(sqls) == len(parts)
     if kind in ("integer", "float"):
-        assert all("DOUBLE" in each.sql("duckdb") for each in sqls) and not facts.integral
-    assert facts.size == max([typed(each).size for each in parts if each != "NULL"], default=facts.size)
+        assert all("DOUBLE" in sql.sql("duckdb") for sql in sqls) and not facts.integral
+    assert facts.size == max([typed(part).size for part in parts if part != "NULL"], default=facts.size)
 
 
 def test_several_kinds_are_refused() -> None:

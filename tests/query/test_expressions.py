@@ -308,7 +308,7 @@ def test_what_has_no_value_is_null(sql: str) -> None:
 )
 def test_the_largest_and_smallest_numbers_make_nothing_raise(left: str, sign: str, right: str) -> None:
     claim = typed(f"{left} {sign} {right}")
-    assert not refuted(claim, corner_rows(*{each for each in (left, right) if each in ("n", "u", "f")}))
+    assert not refuted(claim, corner_rows(*{name for name in (left, right) if name in ("n", "u", "f")}))
 
 
 def test_a_literal_is_an_integer_while_64_bits_hold_it() -> None:

@@ -35,8 +35,8 @@ def test_an_expression_that_multiplies_itself_is_refused(sql: str) -> None:
 
 
 def test_long_lists_and_a_few_steps_are_planned() -> None:
-    branches = " ".join(f"WHEN v.x = {each} THEN {each}" for each in range(100))
-    listed = ", ".join(str(each) for each in range(500))
+    branches = " ".join(f"WHEN v.x = {number} THEN {number}" for number in range(100))
+    listed = ", ".join(str(number) for number in range(500))
     plan_of(
         f"SELECT SUM(CASE {branches} ELSE 0 END) FROM visits AS v WHERE v.x IN ({listed})", "user", rows=1
     )
@@ -48,7 +48,7 @@ def test_an_aggregation_per_unit_ends_what_came_before_it() -> None:
     for place in range(12):
         sql = f"SELECT user_id, MAX(y + y) AS y FROM ({sql}) AS q{place} GROUP BY user_id"
     (leaf,) = plan_of(f"SELECT COUNT(*) FROM ({sql}) AS q WHERE y > 0", "user").leaves
-    assert all(weight_of(each) < LARGEST_EXPRESSION for each in leaf.rows.expressions)
+    assert all(weight_of(expression) < LARGEST_EXPRESSION for expression in leaf.rows.expressions)
 
 
 @pytest.mark.parametrize(

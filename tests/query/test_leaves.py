@@ -164,7 +164,7 @@ def test_the_owners_number_of_rows_holds_for_a_table_alone() -> None:
         ("SELECT SUM(x) AS n FROM t", None, 27),
     ):
         (leaf,) = bound(parse(sql), catalog, None, Contribution(rows=given)).leaves
-        assert [each.cap for each in leaf.measures.values()] == [cap], sql
+        assert [measure.cap for measure in leaf.measures.values()] == [cap], sql
 
 
 @pytest.mark.parametrize(

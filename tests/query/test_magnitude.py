@@ -42,13 +42,13 @@ def test_a_constant_lies_within_its_size_and_not_far_within(value: float) -> Non
 def test_a_tamed_number_is_itself_zero_or_infinite(value: float) -> None:
     tamed = tame(typed("u"))
     assert tamed.size == 200
-    (found,) = computed(tamed.sql, [{**corner_rows()[0], "u": value}])
+    (result,) = computed(tamed.sql, [{**corner_rows()[0], "u": value}])
     if math.isnan(value):
-        assert math.isnan(found)
+        assert math.isnan(result)
     elif abs(value) > 2.0**200:
-        assert found == math.copysign(math.inf, value)
+        assert result == math.copysign(math.inf, value)
     else:
-        assert found == (0.0 if abs(value) < 2.0**-200 else value)
+        assert result == (0.0 if abs(value) < 2.0**-200 else value)
 
 
 def test_a_number_of_modest_size_is_left_alone() -> None:
@@ -90,9 +90,9 @@ def test_operands_are_tamed_where_a_sum_could_leave_float64(one: int, two: int) 
     st.floats(-1e200, 1e200, allow_subnormal=False).filter(lambda value: value == 0 or abs(value) > 1e-200)
 )
 def test_rounding_to_24_bits_moves_by_one_part_in_two_to_the_24(value: float) -> None:
-    (found,) = computed(rounded(exp.column("u", table="t")), [{**corner_rows()[0], "u": value}])
-    assert abs(found - value) <= abs(value) * 2.0**-24
-    assert (math.frexp(found)[0] * 2**24).is_integer()
+    (result,) = computed(rounded(exp.column("u", table="t")), [{**corner_rows()[0], "u": value}])
+    assert abs(result - value) <= abs(value) * 2.0**-24
+    assert (math.frexp(result)[0] * 2**24).is_integer()
 
 
 @pytest.mark.parametrize("value", [1.0, 3.0, 0.1, 1 / 3])

@@ -185,12 +185,12 @@ def test_sources_know_their_tables_and_columns() -> None:
         and not below.materialize
         and not below.single
     )
-    assert [each.sql() for each in below.units or ()] == ['"v"."user_id"']
+    assert [unit.sql() for unit in below.units or ()] == ['"v"."user_id"']
     assert below.field(exp.column("m", table="s")).high == 9
     with pytest.raises(QueryError, match="belongs to another SELECT"):
         below.field(exp.column("x", table="nosuch"))
     public = sources(select_of("SELECT COUNT(*) FROM cities AS c JOIN visits AS v ON TRUE"), world())
-    assert [each.sql() for each in public.units or ()] == ['"v"."user_id"']
+    assert [unit.sql() for unit in public.units or ()] == ['"v"."user_id"']
     names, rows = carry_units(below.select(None), below)
     assert names == (f"{UNIT}0",) and len(rows.expressions) == 1
     alone = sources(select_of("SELECT COUNT(*) FROM cities AS c"), world())

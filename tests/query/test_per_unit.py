@@ -47,8 +47,8 @@ def test_a_constant_key_answers_whether_or_not_a_row_passes(constant: str, inner
         )
         plan = curator.prepare(Request(sql, contribution=1)).plan
         (leaf,) = plan.leaves
-        found = curator._backend.run(release_statement(leaf).tree).to_pylist()
-        assert sum(row["n0"] or 0 for row in found) == leaf.measures["m0"].sensitivity_steps * (who == "ann")
+        rows = curator._backend.run(release_statement(leaf).tree).to_pylist()
+        assert sum(row["n0"] or 0 for row in rows) == leaf.measures["m0"].sensitivity_steps * (who == "ann")
 
 
 def test_public_rows_are_grouped_by_a_constant_alone() -> None:
@@ -60,8 +60,8 @@ def test_public_rows_are_grouped_by_a_constant_alone() -> None:
     sql = f"SELECT COUNT(*) AS n FROM t JOIN ({counted}) AS p ON t.k < p.m"
     plan = curator.prepare(Request(sql, contribution=1)).plan
     (leaf,) = plan.leaves
-    found = curator._backend.run(release_statement(leaf).tree).to_pylist()
-    assert sum(row["n0"] for row in found) == 2 * leaf.measures["m0"].sensitivity_steps
+    rows = curator._backend.run(release_statement(leaf).tree).to_pylist()
+    assert sum(row["n0"] for row in rows) == 2 * leaf.measures["m0"].sensitivity_steps
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_not_like_is_the_opposite_of_like(words: str) -> None:
     (leaf,) = curator.prepare(
         Request(f"SELECT COUNT(*) AS n FROM t WHERE s {words}", contribution=1)
     ).plan.leaves
-    found = curator._backend.run(release_statement(leaf).tree).to_pylist()
-    assert sum(row["n0"] for row in found) == leaf.measures["m0"].sensitivity_steps
+    rows = curator._backend.run(release_statement(leaf).tree).to_pylist()
+    assert sum(row["n0"] for row in rows) == leaf.measures["m0"].sensitivity_steps
 
 
 def per_unit(aggregate: str, seed: int, wild: bool = False) -> tuple[list[Any], list[Any]]:
@@ -156,11 +156,11 @@ def test_facts_of_aggregates_are_those_of_any_number_of_rows() -> None:
         "SELECT user_id, COUNT(*) AS n, COUNT_IF(b) AS i, SUM(x) AS s, AVG(x) AS a, MIN(x) AS l, "
         "MAX(cat) AS h, MAX(b) AS t FROM visits GROUP BY 1"
     ).fields
-    facts = {name: (each.kind, each.low, each.high, each.nullable) for name, each in fields.items()}
+    facts = {name: (field.kind, field.low, field.high, field.nullable) for name, field in fields.items()}
     assert facts["n"] == facts["i"] == ("integer", 0, None, False)
     assert facts["s"] == ("integer", None, None, True) and facts["a"] == ("float", -5, 20, True)
     assert facts["l"] == ("integer", -5, 20, True) and facts["h"][3] is True and fields["h"].values is None
-    assert facts["t"] == ("boolean", None, None, True) and all(each.weight == 1 for each in fields.values())
+    assert facts["t"] == ("boolean", None, None, True) and all(field.weight == 1 for field in fields.values())
 
 
 @pytest.mark.parametrize(
@@ -239,15 +239,15 @@ def test_a_clamped_value_is_inside_its_bounds_and_null_stays_null(
 ) -> None:
     low, high = min(one, two), max(one, two)
     sql = clamped(Typed(exp.column("x"), "float", low, high)).sql("duckdb")
-    ((found,),) = duckdb.execute(f"SELECT {sql} FROM (SELECT ?::DOUBLE AS x)", [value]).fetchall()
-    assert found is None if value is None or math.isnan(value) else found == min(max(value, low), high)
+    ((result,),) = duckdb.execute(f"SELECT {sql} FROM (SELECT ?::DOUBLE AS x)", [value]).fetchall()
+    assert result is None if value is None or math.isnan(value) else result == min(max(value, low), high)
 
 
 def test_keys_are_those_of_group_by_or_of_distinct() -> None:
     def keys(sql: str) -> list[str]:
         tree = parse(sql).tree
         assert isinstance(tree, exp.Select)
-        return [each.sql() for each in group_keys(tree)]
+        return [key.sql() for key in group_keys(tree)]
 
     assert keys("SELECT a, COUNT(*) FROM t GROUP BY a, b") == ["a", "b"]
     assert keys("SELECT a, b AS c, COUNT(*) FROM t GROUP BY ALL") == ["a", "b"]

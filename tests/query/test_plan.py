@@ -87,8 +87,8 @@ def test_counts_have_steps_of_at_most_one(rows: int) -> None:
 def test_pairs_in_l2_weigh_their_root(cap: int, pairs: int) -> None:
     measure = Measure("m", "pair", "own", None, None, 0, 1, norm=2).capped(float(cap))
     assert measure.sensitivity == math.sqrt(cap)
-    each = math.floor(measure.limit_steps * math.sqrt(min(1.0, cap / pairs)))
-    assert pairs * each**2 <= measure.sensitivity_steps**2 or (pairs > cap and each <= 1)
+    share = math.floor(measure.limit_steps * math.sqrt(min(1.0, cap / pairs)))
+    assert pairs * share**2 <= measure.sensitivity_steps**2 or (pairs > cap and share <= 1)
     assert measure.sensitivity_steps == math.isqrt(cap * measure.limit_steps**2) + 1
 
 
@@ -113,7 +113,7 @@ def test_measures_that_shrink_alike_share_a_key() -> None:
         replace(total, value=exp.column("y")),
     ]
     assert (
-        len({total.weigh_key, replace(total, level="pair").weigh_key, *(each.weigh_key for each in others)})
+        len({total.weigh_key, replace(total, level="pair").weigh_key, *(other.weigh_key for other in others)})
         == 6
     )
     assert Measure("p", "pair", "own", None, None, 0, 1).weigh_key != own_count.weigh_key
@@ -121,24 +121,26 @@ def test_measures_that_shrink_alike_share_a_key() -> None:
 
 def test_caps_go_to_the_measures_that_have_none() -> None:
     (leaf,) = plan_of("SELECT city, COUNT(*), SUM(x), AVG(x) FROM visits GROUP BY city", "user").leaves
-    assert set(leaf.uncapped) == {each.weigh_key for each in leaf.measures.values()}
-    assert all(each.cap is None for each in leaf.measures.values())
+    assert set(leaf.uncapped) == {measure.weigh_key for measure in leaf.measures.values()}
+    assert all(measure.cap is None for measure in leaf.measures.values())
     filled = leaf.with_caps(dict.fromkeys(leaf.uncapped, 7.0))
-    assert all(each.cap == 7.0 for each in filled.measures.values()) and not filled.uncapped
+    assert all(measure.cap == 7.0 for measure in filled.measures.values()) and not filled.uncapped
     assert filled.with_caps({}) == filled
-    assert all(leaf.uncapped[each.weigh_key].weigh_key == each.weigh_key for each in leaf.measures.values())
+    assert all(
+        leaf.uncapped[measure.weigh_key].weigh_key == measure.weigh_key for measure in leaf.measures.values()
+    )
 
 
 def test_only_counts_of_units_over_groups_are_bounded_in_l2() -> None:
     sql = "SELECT city, COUNT(DISTINCT user_id), COUNT(*), SUM(x) FROM visits GROUP BY city"
     (leaf,) = plan_of(sql, "user").leaves
-    norms = {each.label: each.norm for each in leaf.in_l2().measures.values()}
+    norms = {measure.label: measure.norm for measure in leaf.in_l2().measures.values()}
     assert [norm for label, norm in norms.items() if "DISTINCT" in label] == [2] and sorted(
         norms.values()
     ) == [1, 1, 2]
     assert leaf.in_l2().norm == 2 and leaf.norm == 1
     (whole,) = plan_of("SELECT COUNT(DISTINCT user_id) FROM visits", "user").leaves
-    assert [each.norm for each in whole.in_l2().measures.values()] == [1]
+    assert [measure.norm for measure in whole.in_l2().measures.values()] == [1]
 
 
 def test_a_key_is_public_if_its_values_are_listed() -> None:

@@ -25,7 +25,7 @@ def plan_for(question: Question, contribution: Contribution | None = None) -> Pl
 
 
 def caps(plan: Plan) -> list[float | None]:
-    return [each.cap for each in plan.leaves[0].measures.values()]
+    return [measure.cap for measure in plan.leaves[0].measures.values()]
 
 
 def test_what_the_caller_says_comes_before_the_clause_in_the_question() -> None:

@@ -215,8 +215,8 @@ def test_a_number_is_a_literal_with_signs_and_parentheses(sql: str, value: float
 def test_bounds_stay_with_the_aggregate_and_out_of_the_sql(name: str, per: str) -> None:
     bounded = parse(f"SELECT SUM(x, {name} => (-1, 2.5)) FROM t").tree
     plain = parse("SELECT SUM(x) FROM t").tree
-    found = bounded.find(exp.Sum)
-    assert found is not None and bounds_of(found) == ContributionBounds(per, -1.0, 2.5)  # type: ignore[arg-type]
+    aggregate = bounded.find(exp.Sum)
+    assert aggregate is not None and bounds_of(aggregate) == ContributionBounds(per, -1.0, 2.5)  # type: ignore[arg-type]
     assert count_bounds(bounded) == count_bounds(bounded.copy()) == 1 and count_bounds(plain) == 0
     assert bounded.sql() == plain.sql()
 

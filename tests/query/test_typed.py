@@ -44,14 +44,14 @@ VALUES = st.one_of(
 @example(math.inf)
 @example("'; --")
 def test_a_value_as_sql_is_the_value(value: object) -> None:
-    (found,) = duckdb.execute(f"SELECT {literal(value).sql('duckdb')}").fetchone() or ()
-    assert found == value and type(found) is type(value)
+    (result,) = duckdb.execute(f"SELECT {literal(value).sql('duckdb')}").fetchone() or ()
+    assert result == value and type(result) is type(value)
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_as_sql_is_the_float_to_the_bit(value: float) -> None:
-    (found,) = duckdb.execute(f"SELECT {double(value).sql('duckdb')}").fetchone() or ()
-    assert math.copysign(1, found) == math.copysign(1, value) and found == value
+    (result,) = duckdb.execute(f"SELECT {double(value).sql('duckdb')}").fetchone() or ()
+    assert math.copysign(1, result) == math.copysign(1, value) and result == value
 
 
 def test_a_guard_lets_through_what_passes_and_nulls_the_rest() -> None:
@@ -89,8 +89,8 @@ def test_facts_are_those_that_the_owner_declares() -> None:
         "t": {"unit": "row", "columns": columns},
         "p": {"private": False, "columns": {"c": {"type": "text"}}},
     }
-    found = check({"sources": {"s": {"frame": "s"}}, "tables": tables, "budget": {"epsilon": 1.0}})
-    facts = {name: field_of("t", name, column) for name, column in found.tables["t"].columns.items()}
+    catalog = check({"sources": {"s": {"frame": "s"}}, "tables": tables, "budget": {"epsilon": 1.0}})
+    facts = {name: field_of("t", name, column) for name, column in catalog.tables["t"].columns.items()}
     assert (facts["a"].kind, facts["a"].low, facts["a"].high, facts["a"].nullable) == (
         "float",
         -1.5,
@@ -99,7 +99,7 @@ def test_facts_are_those_that_the_owner_declares() -> None:
     )
     assert (facts["b"].values, facts["b"].contribution, facts["b"].nullable) == ((1, 2), 4.0, True)
     assert (facts["c"].domain, facts["c"].values, facts["c"].name) == ("p.c", None, "t.c")
-    assert facts["e"].values == (0.1, 0.25) and all(type(each) is float for each in facts["e"].values or ())
+    assert facts["e"].values == (0.1, 0.25) and all(type(value) is float for value in facts["e"].values or ())
     assert (facts["d"].low, facts["d"].high) == (None, None)
     assert facts["d"].limits == (dt.date(2020, 1, 1), dt.date(2020, 1, 5))
     plain = catalog_for({"t": {"x": "integer"}}).tables["t"].columns["x"]
@@ -107,8 +107,8 @@ def test_facts_are_those_that_the_owner_declares() -> None:
 
 
 def test_a_column_resolves_to_its_facts_or_belongs_elsewhere() -> None:
-    found = LOOKUP(exp.column("x", table="t"))
-    assert (found.kind, found.low, found.high, found.integral, found.size) == ("integer", -5, 20, True, 64)
+    facts = LOOKUP(exp.column("x", table="t"))
+    assert (facts.kind, facts.low, facts.high, facts.integral, facts.size) == ("integer", -5, 20, True, 64)
     assert (
         LOOKUP(exp.column("f", table="t")).size == LARGE and not LOOKUP(exp.column("f", table="t")).integral
     )
@@ -125,7 +125,7 @@ def test_a_column_resolves_to_its_facts_or_belongs_elsewhere() -> None:
 
 def test_a_constant_is_one_number_that_is_always_there() -> None:
     assert typed("7").constant == 7.0 and typed("2.5").constant == 2.5
-    assert [typed(each).constant for each in ("'a'", "x", "k", "TRUE", "NULL")] == [None] * 5
+    assert [typed(sql).constant for sql in ("'a'", "x", "k", "TRUE", "NULL")] == [None] * 5
     assert Typed(exp.null(), "integer", values=(1,), nullable=True).constant is None
     assert typed("x").bounded and not typed("n").bounded
     assert not typed("LENGTH(s)").bounded and not typed("LEAST(n, 3)").bounded

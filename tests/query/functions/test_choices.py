@@ -21,7 +21,7 @@ def test_a_choice_is_that_of_duckdb_and_within_its_claim(
 ) -> None:
     sql = f"{name}({', '.join(parts)})"
     claim = typed(sql)
-    plain = f"{name}({', '.join(f'CAST({each} AS DOUBLE)' for each in parts)})"
+    plain = f"{name}({', '.join(f'CAST({part} AS DOUBLE)' for part in parts)})"
     assert computed(f"CAST(({claim.sql.sql('duckdb')}) AS DOUBLE)", given_rows) == computed(plain, given_rows)
     assert not refuted(claim, given_rows)
 

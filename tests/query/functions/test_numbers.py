@@ -48,8 +48,8 @@ def test_no_row_refutes_what_is_claimed(call: str, inner: str) -> None:
 @given(st.sampled_from(CALLS), st.sampled_from(["x", "f", "g", "y"]), rows())
 def test_a_value_is_that_of_duckdb(call: str, inner: str, given_rows: list[Row]) -> None:
     defined = [row for row in given_rows if row[inner] is not None and row[inner] > 0]
-    found = computed(typed(call.format(inner)).sql, defined)
-    for one, two in zip(found, computed(call.format(f"CAST({inner} AS DOUBLE)"), defined), strict=True):
+    values = computed(typed(call.format(inner)).sql, defined)
+    for one, two in zip(values, computed(call.format(f"CAST({inner} AS DOUBLE)"), defined), strict=True):
         assert math.isclose(one, two, rel_tol=1e-7, abs_tol=1e-7)
 
 
@@ -170,14 +170,14 @@ def test_null_is_possible_where_the_function_is_not_defined(sql: str, nullable: 
     ],
 )
 def test_known_values(sql: str, value: float | None) -> None:
-    (found,) = computed(typed(sql).sql, corner_rows())
-    assert found == value if value is None else math.isclose(found, value, rel_tol=1e-7)
+    (result,) = computed(typed(sql).sql, corner_rows())
+    assert result == value if value is None else math.isclose(result, value, rel_tol=1e-7)
 
 
 @pytest.mark.parametrize("sql", ["SIGN(u)", "LN(u)", "SQRT(u)", "EXP(u)"])
 def test_nan_and_the_infinities_are_no_exception(sql: str) -> None:
     given_rows = [{**corner_rows()[0], "u": value} for value in (math.nan, math.inf, -math.inf)]
-    found = [
+    values = [
         None if value is not None and math.isnan(value) else value
         for value in computed(typed(sql).sql, given_rows)
     ]
@@ -187,9 +187,9 @@ def test_nan_and_the_infinities_are_no_exception(sql: str) -> None:
         "SQRT(u)": [None, math.inf, None],
     }
     assert sql not in expected or [
-        value if value is None or math.isfinite(value) else None for value in found
+        value if value is None or math.isfinite(value) else None for value in values
     ] == [value if value is None or math.isfinite(value) else None for value in expected[sql]]
-    assert sql != "EXP(u)" or found == [None, None, 0.0]
+    assert sql != "EXP(u)" or values == [None, None, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ CLOCK = {"HOUR": (0, 23), "MINUTE": (0, 59), "SECOND": (0, 59)}
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.datetimes(dt.datetime(1, 1, 8), dt.datetime(9999, 12, 24)), min_size=1, max_size=6))
 def test_a_part_is_that_of_duckdb(part: str, moments: list[dt.datetime]) -> None:
-    given_rows = [{**corner_rows()[0], "m": each, "d": each.date()} for each in moments]
+    given_rows = [{**corner_rows()[0], "m": moment, "d": moment.date()} for moment in moments]
     for column in ("m", "d"):
         claim = typed(f"EXTRACT({part} FROM {column})")
         source = column if column == "m" or part in PARTS else f"CAST({column} AS TIMESTAMP)"
@@ -46,8 +46,8 @@ def test_the_range_of_a_part_is_the_one_it_takes(part: str, span: tuple[int, int
             + dt.timedelta(days=day, hours=day % 24, minutes=day % 60, seconds=day % 60)
             for day in range(2 * 366)
         ]
-        found = computed(claim.sql, [{**corner_rows()[0], "m": day} for day in days])
-        assert (min(found), max(found)) == span
+        values = computed(claim.sql, [{**corner_rows()[0], "m": day} for day in days])
+        assert (min(values), max(values)) == span
 
 
 @pytest.mark.parametrize(

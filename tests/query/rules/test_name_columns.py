@@ -49,11 +49,11 @@ def test_an_aggregate_is_called_by_its_function_and_column(columns: str, expecte
     )
 )
 def test_no_name_that_is_chosen_here_is_taken(columns: list[str]) -> None:
-    found = names(f"SELECT {', '.join(columns)} FROM visits")
-    chosen = [name for name, column in zip(found, columns, strict=True) if " AS " not in column]
-    folded = [fold(name) for name in found]
+    column_names = names(f"SELECT {', '.join(columns)} FROM visits")
+    chosen = [name for name, column in zip(column_names, columns, strict=True) if " AS " not in column]
+    folded = [fold(name) for name in column_names]
     assert all(folded.count(fold(name)) == 1 for name in chosen)
-    assert all(name for name in found)
+    assert all(name for name in column_names)
 
 
 def test_sub_queries_get_names_too_and_stars_none() -> None:
