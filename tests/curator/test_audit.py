@@ -67,17 +67,17 @@ def sound_mu(p: Any, q: Any, delta: float) -> Any:
 
 def lower_bound(scores: Scores, delta: float = 0.0, claim: Callable[..., Any] = sound_epsilon) -> float:
     """An epsilon (or mu) that the release has at least; wrong with probability ERROR."""
-    halves = [[each[start::2] for each in scores] for start in (0, 1)]
+    halves = [[sample[start::2] for sample in scores] for start in (0, 1)]
 
     def bounds(half: list[Floats], direction: int, at: Floats) -> Any:
         """For the events score >= t with the unit against without, or score <= t the other way around."""
-        p, q = (direction * each for each in (half if direction == 1 else half[::-1]))
-        hits = [(each[:, None] >= direction * at[None, :]).sum(axis=0) for each in (p, q)]
+        p, q = (direction * sample for sample in (half if direction == 1 else half[::-1]))
+        hits = [(sample[:, None] >= direction * at[None, :]).sum(axis=0) for sample in (p, q)]
         return claim(least(hits[0], len(p)), most(hits[1], len(q)), delta)
 
     at = np.unique(np.quantile(np.concatenate(halves[0]), np.linspace(0.002, 0.998, 120)))
     tried = {direction: bounds(halves[0], direction, at) for direction in (1, -1)}
-    direction = max(tried, key=lambda each: tried[each].max())
+    direction = max(tried, key=lambda way: tried[way].max())
     chosen = at[[int(tried[direction].argmax())]]
     return float(bounds(halves[1], direction, chosen)[0])
 
@@ -109,7 +109,7 @@ class House:
         ]
         columns = zip(*rows, strict=True)
         names = ("id", "g", "x")
-        table = pa.table({name: list(each) for name, each in zip(names, columns, strict=True)})
+        table = pa.table({name: list(values) for name, values in zip(names, columns, strict=True)})
         bounds: dict[str, Any] = {"x": (-10.0, 10.0)}
         if self.public:
             bounds["g"] = (0, self.blocks * self.size - 1)
@@ -131,15 +131,15 @@ def exact_of(curator: Curator, question: str, **asked: Any) -> releasing.Exact:
 
 def scored_sums(exact: releasing.Exact, released: Released, size: int) -> Scores:
     """The log-likelihood ratio of each block under the noise that the answer states."""
-    found = [np.zeros(released.table.num_rows // size // 2) for _ in range(2)]
+    scores = [np.zeros(released.table.num_rows // size // 2) for _ in range(2)]
     for name, noise in released.noise.items():
-        truth = [each[0] for each in sides(exact.sums[name], size)]
+        truth = [side[0] for side in sides(exact.sums[name], size)]
         noisy = sides(released.table.column(name).to_numpy(), size)
-        for score, each in zip(found, noisy, strict=True):
-            far = [np.abs(each - centre) / float(noise.scale) for centre in truth]
+        for score, side in zip(scores, noisy, strict=True):
+            far = [np.abs(side - centre) / float(noise.scale) for centre in truth]
             ratio = far[1] - far[0] if noise.kind == "laplace" else (far[1] ** 2 - far[0] ** 2) / 2
             score += ratio.sum(axis=1)
-    return found[0], found[1]
+    return scores[0], scores[1]
 
 
 def scored_cells(exact: releasing.Exact, released: Released, size: int) -> Scores:
@@ -153,14 +153,14 @@ def scored_cells(exact: releasing.Exact, released: Released, size: int) -> Score
 def audited(house: House, times: int, score: Callable[..., Scores] = scored_sums) -> tuple[Scores, Price]:
     """The scores of all blocks of all releases, and what they cost."""
     asked = {"epsilon": 1.0, "delta": 0.0, **(house.asked or {})}
-    found: list[Scores] = []
+    scored: list[Scores] = []
     with house.curator() as curator:
         exact: releasing.Exact | None = None
         for answer in answers(curator, house.question, times, **asked):
             exact = exact or exact_of(curator, house.question, **asked)
-            found.append(score(exact, answer.released[0], house.size))
+            scored.append(score(exact, answer.released[0], house.size))
         price = answer.price
-    return (np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])), price
+    return (np.concatenate([a for a, _ in scored]), np.concatenate([b for _, b in scored])), price
 
 
 ONE = {"contribution": 1}
@@ -345,7 +345,7 @@ def shown_alone(house: House, times: int = 40) -> tuple[int, int, Price]:
 @pytest.mark.parametrize("name", ALONE)
 def test_a_key_that_only_one_unit_has_is_shown_no_more_often_than_delta(name: str) -> None:
     hits, of, price = shown_alone(ALONE[name])
-    (line,) = (each for each in price.lines if each.kind == "keys")
+    (line,) = (candidate for candidate in price.lines if candidate.kind == "keys")
     assert least(hits, of) <= line.delta <= DELTA
     assert hits > 0  # there was something to see
 
@@ -374,14 +374,14 @@ CROWDED = House(
 
 def crowds(house: House, times: int) -> tuple[Scores, Price]:
     """Shown or not, and the count where it is shown."""
-    found: list[Scores] = []
+    scored: list[Scores] = []
     with house.curator() as curator:
         for answer in answers(curator, house.question, times, epsilon=1.0, **(house.asked or {})):
             table = answer.released[0].table
             score = np.full(house.blocks, -1e9)
             score[table.column("k0").to_numpy()] = table.column("m0").to_numpy() / 2**30
-            found.append(tuple(each.ravel() for each in sides(score, 1)))  # type: ignore[arg-type]
-    return (np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])), answer.price
+            scored.append(tuple(side.ravel() for side in sides(score, 1)))  # type: ignore[arg-type]
+    return (np.concatenate([a for a, _ in scored]), np.concatenate([b for _, b in scored])), answer.price
 
 
 def test_shown_keys_and_their_counts_tell_neighbours_apart_no_better_than_the_price() -> None:
@@ -403,7 +403,7 @@ def chosen_caps(heavy: int) -> Floats:
     counts = np.array([30 + heavy, *[heavy] * 4, *[0] * 42])
     cells = [caps.noisy_census(counts, Fraction(1), 1) for _ in range(3_000)]
     situation = caps.Situation("sum", epsilon=1.0, epsilon_sums=1.0)
-    return np.array([caps.choose(each, situation).cap for each in cells])
+    return np.array([caps.choose(census, situation).cap for census in cells])
 
 
 def test_caps_chosen_privately_tell_neighbours_apart_no_better_than_their_share() -> None:
@@ -430,8 +430,8 @@ def asks(times: int) -> Iterator[Floats]:
 
 
 def whole_way(times: int = 15) -> float:
-    found = [sides(each, 1) for each in asks(times)]
-    with_unit, without = (np.concatenate([each[side].ravel() for each in found]) for side in (0, 1))
+    pairs = [sides(column, 1) for column in asks(times)]
+    with_unit, without = (np.concatenate([pair[side].ravel() for pair in pairs]) for side in (0, 1))
     return lower_bound((with_unit, without))
 
 

@@ -50,8 +50,8 @@ def covered(
 
 def check(hits: list[int], confidence: float) -> None:
     """Fails by chance with probability below 1e-7 for each group if the coverage is at least as stated."""
-    for each in hits:
-        assert binom.cdf(each, RUNS, confidence) > 1e-7
+    for count in hits:
+        assert binom.cdf(count, RUNS, confidence) > 1e-7
 
 
 @pytest.mark.statistical
@@ -63,9 +63,9 @@ def test_counts_and_sums_are_covered_as_stated_and_not_much_more(confidence: flo
     ):
         hits = covered(question, truth, confidence, epsilon=0.5)
         check(hits, confidence)
-        for each in hits:
+        for count in hits:
             # Noise on a fine grid is covered almost exactly: no more than 2% beyond what is stated.
-            assert binom.sf(each - 1, RUNS, min(confidence + 0.02, 1)) > 1e-7
+            assert binom.sf(count - 1, RUNS, min(confidence + 0.02, 1)) > 1e-7
 
 
 @pytest.mark.statistical

@@ -65,14 +65,14 @@ def test_laplace_shares_add_up_to_epsilon_exactly() -> None:
 
 def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[Line, Laplace | Gaussian]]:
     plan = made.prepare(Request(question)).plan
-    found = []
+    pairs = []
     for line in price.lines:
         if line.kind == "sum":
             leaf = plan.leaves[line.leaf]
             measure = leaf.measures[line.target]
             measure = measure if measure.cap is not None else measure.capped(13.7)
-            found.append((line, line.mechanism(measure, leaf.distance)))
-    return found
+            pairs.append((line, line.mechanism(measure, leaf.distance)))
+    return pairs
 
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
@@ -97,7 +97,7 @@ def test_many_sums_get_gaussian_noise_where_it_is_narrower() -> None:
     assert {line.noise for line in price.lines} == {"gaussian"}
     pure = curator().price(f"SELECT {many} FROM people", epsilon=1.0, delta=0.0, contribution=1)
     assert {line.noise for line in pure.lines} == {"laplace"}
-    wide, narrow = (max(w for w in each.halfwidths.values() if w is not None) for each in (pure, price))
+    wide, narrow = (max(w for w in quote.halfwidths.values() if w is not None) for quote in (pure, price))
     assert narrow < wide / 2
 
 
@@ -282,11 +282,11 @@ def test_shared_gaussian_noise_adds_up_to_the_price_and_no_more() -> None:
 )
 def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str, list[str]]) -> None:
     made = curator(unit="row").price(question, epsilon=0.5, delta=0.0)
-    found: dict[str, list[Fraction]] = {}
+    epsilons: dict[str, list[Fraction]] = {}
     for line in made.lines:
-        found.setdefault(line.kind, []).append(line.epsilon)
-    assert sum(sum(parts) for parts in found.values()) == Fraction(1, 2)
-    assert {kind: sorted(float(part * 2) for part in parts) for kind, parts in found.items()} == {
+        epsilons.setdefault(line.kind, []).append(line.epsilon)
+    assert sum(sum(parts) for parts in epsilons.values()) == Fraction(1, 2)
+    assert {kind: sorted(float(part * 2) for part in parts) for kind, parts in epsilons.items()} == {
         kind: pytest.approx(sorted(float(Fraction(part)) for part in parts), rel=1e-12)
         for kind, parts in shares.items()
     }
@@ -307,12 +307,12 @@ def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str,
 )
 def test_a_census_has_a_share_by_what_its_cap_is_for(question: str, shares: dict[str, float]) -> None:
     made = curator(domains={"age": list(range(121))}).price(question, epsilon=1.25, delta=0.0)
-    found: dict[str, Fraction] = {}
+    epsilons: dict[str, Fraction] = {}
     for line in made.lines:
-        found[line.kind] = found.get(line.kind, Fraction(0)) + line.epsilon
-    assert sum(found.values()) == Fraction(5, 4)
+        epsilons[line.kind] = epsilons.get(line.kind, Fraction(0)) + line.epsilon
+    assert sum(epsilons.values()) == Fraction(5, 4)
     whole = sum(shares.values())
-    assert {kind: float(epsilon) for kind, epsilon in found.items()} == pytest.approx(
+    assert {kind: float(epsilon) for kind, epsilon in epsilons.items()} == pytest.approx(
         {kind: 1.25 * share / whole for kind, share in shares.items()}, rel=1e-12
     )
 

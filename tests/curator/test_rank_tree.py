@@ -22,7 +22,9 @@ def forest_of(cells: np.ndarray, groups: int, size: int) -> Forest:
     return Forest(place, np.tile(held, groups), np.tile(cells[held], groups), size)
 
 
-def found(cells: np.ndarray, groups: int, ranks: tuple[float, ...], epsilon: str, confidence: float) -> Ends:
+def ends_of(
+    cells: np.ndarray, groups: int, ranks: tuple[float, ...], epsilon: str, confidence: float
+) -> Ends:
     shape = shape_of(len(cells))
     forest = forest_of(cells, groups, shape.size)
     return find(forest, np.arange(groups), shape, ranks, Fraction(epsilon), 1, 1, confidence)
@@ -74,7 +76,7 @@ def incomes() -> np.ndarray:
 @pytest.mark.parametrize("epsilon", ["0.05", "1"])
 def test_the_true_cell_lies_between_the_ends(cells: np.ndarray, rank: float, epsilon: str) -> None:
     """1,000 groups at 95%: below 0.91 has a chance under 1e-7."""
-    ends = found(cells, 1_000, (rank,), epsilon, 0.95)
+    ends = ends_of(cells, 1_000, (rank,), epsilon, 0.95)
     truth = truth_of(cells, rank)
     assert np.mean((ends.lows[0] <= truth) & (truth <= ends.highs[0])) >= 0.91
     assert (ends.lows <= ends.points).mean() > 0.99 and (ends.points <= ends.highs).mean() > 0.99
@@ -84,7 +86,7 @@ def test_the_true_cell_lies_between_the_ends(cells: np.ndarray, rank: float, eps
 @pytest.mark.parametrize(("epsilon", "most"), [("0.05", 3.0), ("0.1", 2.0), ("1", 0.2)])
 def test_ends_are_not_far_apart(epsilon: str, most: float) -> None:
     """Of 16,000 ages, the mean distance in years over 500 groups."""
-    ends = found(ages(), 500, (0.5,), epsilon, 0.95)
+    ends = ends_of(ages(), 500, (0.5,), epsilon, 0.95)
     assert float(np.mean(ends.highs - ends.lows)) <= most
     assert math.sqrt(np.mean((ends.points - truth_of(ages(), 0.5)) ** 2.0)) <= most / 2
 
@@ -95,7 +97,7 @@ def test_more_confidence_reaches_further() -> None:
 
 
 def _ends(confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    ends = found(incomes(), 300, (0.5,), "0.5", confidence)
+    ends = ends_of(incomes(), 300, (0.5,), "0.5", confidence)
     return ends.highs, ends.lows
 
 
@@ -108,7 +110,7 @@ def test_a_node_that_several_walks_visit_is_drawn_once(monkeypatch: pytest.Monke
         return release(self, values)
 
     monkeypatch.setattr(rank_tree.Laplace, "release", counted)
-    ends = found(np.array([0] * 40 + [10**6] + [0] * 33), 7, (0.2, 0.5, 0.5, 0.9), "1", 0.95)
+    ends = ends_of(np.array([0] * 40 + [10**6] + [0] * 33), 7, (0.2, 0.5, 0.5, 0.9), "1", 0.95)
     # Every walk goes to the one cell that holds everything: one node of nine children a level and group.
     assert drawn == [63, 63]
     assert (ends.points == 40).all() and (ends.lows == 40).all() and (ends.highs == 40).all()
@@ -149,5 +151,5 @@ def test_estimates_are_those_of_least_squares(noisy: list[float], path: list[int
 
 def test_a_shape_of_one_cell_is_a_tree_too() -> None:
     assert shape_of(1) == Shape(2, 1)
-    ends = found(np.array([5]), 3, (0.5,), "1", 0.95)
+    ends = ends_of(np.array([5]), 3, (0.5,), "1", 0.95)
     assert ends.points.shape == (1, 3)

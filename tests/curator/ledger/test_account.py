@@ -58,8 +58,8 @@ def catalog(budget: dict[str, float] | None = None, **sections: Any) -> Catalog:
 def opened() -> Iterator[list[Ledger]]:
     ledgers: list[Ledger] = []
     yield ledgers
-    for each in ledgers:
-        each.close()
+    for ledger in ledgers:
+        ledger.close()
 
 
 def open_ledger(where: str | None, declared: Catalog, opened: list[Ledger]) -> Ledger:
@@ -120,7 +120,7 @@ def test_a_refused_ask_changes_no_row(where: str | None, opened: list[Ledger]) -
 def test_refusals_leave_the_file_itself_alone(tmp_path: Path, opened: list[Ledger]) -> None:
     ledger = open_ledger(str(tmp_path / "a.ledger"), catalog(), opened)
     ledger.reserve("analyst", pure(0.9), "q", "v")
-    before = {each.name: each.read_bytes() for each in tmp_path.iterdir() if not each.name.endswith("-shm")}
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if not file.name.endswith("-shm")}
     for _ in range(3):
         with pytest.raises(BudgetExceeded):
             ledger.reserve("analyst", pure(0.2), "q", "v")
@@ -353,9 +353,9 @@ def test_the_ledger_decides_as_nested_filters_do(asks: list[tuple[str, Guarantee
     try:
         for analyst, guarantee in asks:
             filters = [total, own[analyst], *([staff] if analyst != "cyd" else [])]
-            if all(each.fits(guarantee) for each in filters):
-                for each in filters:
-                    each.reserve(guarantee)
+            if all(privacy_filter.fits(guarantee) for privacy_filter in filters):
+                for privacy_filter in filters:
+                    privacy_filter.reserve(guarantee)
                 ledger.reserve(analyst, guarantee, "q", "v")
             else:
                 with pytest.raises(BudgetExceeded):

@@ -104,16 +104,16 @@ def test_asks_at_once_never_overspend_and_are_never_refused_while_enough_is_left
     )
     assert done.returncode == 0, done.stderr
     results: list[Any] = [json.loads((tmp_path / f"p{i}.json").read_text()) for i in range(PROCESSES)]
-    paid = [Fraction(str(size)) for each, _ in results for size in each]
-    refused = [Fraction(str(size)) for _, each in results for size in each]
+    paid = [Fraction(str(size)) for accepted, _ in results for size in accepted]
+    refused = [Fraction(str(size)) for _, rejected in results for size in rejected]
     left = Fraction(str(total)) - sum(paid)
     assert left >= 0, "no overspending by any amount"
     assert refused and all(size > left for size in refused), "no refusal while enough was left"
     if len(sizes) == 1:
         assert len(paid) == int(Fraction(str(total)) / Fraction(str(sizes[0])))
     ledger = Ledger.open(where, declared(total, PROCESSES))
-    found = ledger.verify().require()
-    assert found.reservations == len(paid)
+    verified = ledger.verify().require()
+    assert verified.reservations == len(paid)
     (dataset, *_) = ledger.remaining("p0")
     assert dataset.left.main == float(left)
     ledger.close()
@@ -229,7 +229,7 @@ def test_a_process_killed_at_any_step_leaves_a_ledger_that_verifies_with_the_spe
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     price = pure(0.1).charge().epsilon
-    steps = {name: sum(each[0] == name for each in report) for name in ("reserve", "record", "making")}
+    steps = {name: sum(entry[0] == name for entry in report) for name in ("reserve", "record", "making")}
     assert steps["reserve"] >= 7 and steps["record"] >= 6 and steps["making"] >= 8, steps
     for step, count, reservations, spent, answered in report:
         if step in ("reserve", "making"):

@@ -45,7 +45,7 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="is not a ledger; name another path"):
         Ledger.open(path, CATALOG)
-    assert path.read_bytes() == before and sorted(each.name for each in tmp_path.iterdir()) == ["other.db"]
+    assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["other.db"]
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:

@@ -103,8 +103,8 @@ def test_a_change_beside_the_curator_is_named(tmp_path: Path, statement: str, sa
     make(path)
     assert faults(path) == ()
     tamper(path, statement)
-    found = faults(path)
-    assert any(said in fault for fault in found), found
+    reported = faults(path)
+    assert any(said in fault for fault in reported), reported
     with pytest.raises(LedgerError, match="was altered"):
         Ledger.open(path, CATALOG).verify().require()
 
@@ -143,9 +143,9 @@ def test_a_charge_below_what_the_events_cost_is_found_even_in_a_forged_chain(tmp
         reforge(raw)
 
     tamper(path, by=cheapen)
-    found = faults(path)
-    assert "entry 5 was charged less than its events cost" in found
-    assert not any("was altered" in fault for fault in found), "the forged chain itself is consistent"
+    reported = faults(path)
+    assert "entry 5 was charged less than its events cost" in reported
+    assert not any("was altered" in fault for fault in reported), "the forged chain itself is consistent"
 
 
 def test_an_overspent_cap_is_found_even_in_a_forged_chain(tmp_path: Path) -> None:
@@ -297,14 +297,14 @@ def test_only_so_many_faults_are_kept_and_the_rest_is_counted() -> None:
         replay.fault(str(number))
     assert replay.faults == [str(number) for number in range(_MOST_FAULTS)]
 
-    def found(*faults: str) -> Verification:
+    def verification(*faults: str) -> Verification:
         return Verification(Head(1, GENESIS), 1, 0, 0, faults)
 
-    assert found().ok and found().require() == found()
+    assert verification().ok and verification().require() == verification()
     with pytest.raises(LedgerError, match=r"^The ledger was altered: a\.$"):
-        found("a").require()
+        verification("a").require()
     with pytest.raises(LedgerError, match=r"^The ledger was altered: a \(and 2 more\)\.$"):
-        found("a", "b", "c").require()
+        verification("a", "b", "c").require()
 
 
 def test_a_gap_in_the_chain_is_named() -> None:
