@@ -156,3 +156,14 @@ def test_every_aggregate_of_the_engine_works_over_released_numbers(curator: Cura
 def test_windows_of_such_aggregates_work_too(curator: Curator) -> None:
     sql = f"SELECT g, PRODUCT(n) OVER (ORDER BY g) AS v FROM {COUNTS}"
     assert len(curator.ask(sql, epsilon=50.0, contribution=1)) == 3
+
+
+def test_the_sql_above_reads_each_number_between_its_ends(curator: Curator) -> None:
+    answer = curator.ask("SELECT SUM(x) AS s, COUNT(*) AS n FROM people", epsilon=0.5, contribution=1)
+    (leaf,), (released,) = answer.plan.leaves, answer.released
+    (row,) = postprocessing.released_table(leaf, released, 0.9).to_pylist()
+    for aggregate in leaf.aggregates:
+        low, value, high = (row[aggregate.name + suffix] for suffix in ("_low", "", "_high"))
+        assert low <= value <= high and low < high
+    plain = postprocessing.released_table(leaf, released, None)
+    assert plain.column_names == [aggregate.name for aggregate in leaf.aggregates]

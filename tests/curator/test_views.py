@@ -78,3 +78,15 @@ def test_columns_of_one_name_and_moments_beyond_python_are_shown() -> None:
     table = pa.table([pa.array([1]), pa.array([2]), far], ["n", "n", "t"])
     assert text_of(table).splitlines()[1].split()[:2] == ["1", "2"]
     assert csv_of(table).startswith("n,n,t\r\n1,2,")
+
+
+def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:
+    table = pa.table({"town": ["Ulm", "Neu-Ulm"], "n": [5, 12]})
+    assert text_of(table).splitlines()[1:] == ["Ulm       5", "Neu-Ulm  12"]
+
+
+@pytest.mark.parametrize(("rows", "said"), [(50, ""), (51, "<p>1 more rows</p>"), (1_050, "1,000 more rows")])
+def test_html_says_how_many_rows_it_leaves_out(rows: int, said: str) -> None:
+    shown = html_of(pa.table({"n": list(range(rows))}), [])
+    assert (said in shown) and ("more rows" in shown) == bool(said)
+    assert shown.count("<tr>") == min(rows, 50) + 1
