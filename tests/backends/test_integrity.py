@@ -15,7 +15,7 @@ from tests.backends.grammar import Asked, questions
 from tests.backends.houses import check_leaf, plan_of, tables_from
 from tests.sweep import sized
 
-QUESTIONS = int(os.environ.get("INCROWD_QUESTIONS", sized(100, 300)))
+QUESTIONS = int(os.environ.get("INCROWD_QUESTIONS", sized(60, 300)))
 """How many questions are generated; more by hand: INCROWD_QUESTIONS=5000 INCROWD_NEIGHBOURS=99."""
 NEIGHBOURS = int(os.environ.get("INCROWD_NEIGHBOURS", "2"))
 SETTINGS = settings(
