@@ -75,6 +75,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> None:
     ("release", "expected"),
     [
         (gaussian(0.5), ("Gaussian", math.nextafter(2.0, 0))),
+        (gaussian(4.0), ("Gaussian", math.nextafter(0.25, 0))),
         (laplace(0.25), ("Laplace", math.nextafter(4.0, 0))),
         (laplace(0.5, steps=4), ("DiscreteLaplace", 0.125, 4)),
         (pure(0.25), ("DiscreteLaplace", 0.25, 1)),
