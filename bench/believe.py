@@ -25,6 +25,7 @@ import pandas as pd
 
 from incrowd import Curator
 from incrowd.curator.quantities import caps_of
+from incrowd.curator.releasing import Exact
 from incrowd.curator.request import Request
 
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
@@ -100,6 +101,14 @@ QUESTIONS = {
 }
 
 
+def average_of(exact: Exact) -> np.ndarray:
+    """What an average is about: heavy units weigh less, in its sum and its count alike."""
+    (aggregate,) = exact.leaf.aggregates
+    total, count = (exact.leaf.measures[name] for name in aggregate.measures)
+    sums, rows = (exact.sums[measure.name] * measure.step for measure in (total, count))
+    return np.asarray(total.centre + sums / np.maximum(rows, 1e-12))
+
+
 def stated(table: Table, question: str, cap: float | None) -> np.ndarray:
     """What an answer is about: each unit counting for at most `cap` (rows, or values of a sum)."""
     kind = question.partition(" ")[0]
@@ -152,10 +161,12 @@ def line(table: Table, question: str, epsilon: float, releases: int) -> str:
         prepared = curator.prepare(Request(QUESTIONS[question], epsilon))
         price = curator.price_of(prepared)
         for _ in range(releases):
-            released = curator.noise(curator.execute(prepared, curator.choose_caps(prepared, price)), price)
+            exact = curator.execute(prepared, curator.choose_caps(prepared, price))
+            released = curator.noise(exact, price)
             (cap,) = caps_of(prepared.plan, released).values()
             (span,) = released[0].columns(prepared.plan.leaves[0], 0.95).values()
-            about = stated(table, question, cap)
+            averaged = question.startswith("avg")
+            about = average_of(exact[0])[: len(truth)] if averaged else stated(table, question, cap)
             # Last come rows without a key, of which there are none.
             value, low, high = (ends[: len(about)] for ends in (span.value, span.low, span.high))
             away = np.abs(value - about)

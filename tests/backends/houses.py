@@ -11,17 +11,24 @@ import functools
 import itertools
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from incrowd.backends import Backend, DuckDB, Statement, census_statement, release_statement
+from incrowd.backends import (
+    Backend,
+    DuckDB,
+    Statement,
+    census_statement,
+    range_statement,
+    release_statement,
+)
 from incrowd.backends.statement import KEY_MASS, census_exponent, weight_cap
 from incrowd.catalog import Catalog, column_type
 from incrowd.catalog.loading import check
-from incrowd.query import Contribution, Field, Leaf, Plan, bound, parse
+from incrowd.query import Centre, Contribution, Field, Leaf, Plan, bound, parse
 
 MODES = ("row", "user", "per")
 _INF_DAY = 2**31 - 1
@@ -297,13 +304,26 @@ def _same_nan(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and value != value else value
 
 
+def centred(leaf: Leaf, cells: int = 1) -> Leaf:
+    """The leaf with some centre and spread for each of its values, the narrower the larger `cells` is."""
+    centres = {
+        name: Centre(
+            value.low + (value.high - value.low) * (0.3 + cells / 100),
+            (value.histogram.high - value.histogram.low) * 2.0 ** -min(cells, 16),
+        )
+        for name, value in leaf.values.items()
+    }
+    return leaf.with_centres(centres, {measure.ball: 2.0 / cells for measure in leaf.measures.values()})
+
+
 def capped(leaf: Leaf, cells: int, generous: int) -> tuple[Leaf, dict[str, float]]:
     """The leaf with its open caps at 2^cells steps of the census, and generous ones above them."""
+    leaf = centred(leaf, max(cells, 1))
     caps = {key: 2.0 ** census_exponent(measure) * 2.0**cells for key, measure in leaf.uncapped.items()}
     large = {
         measure.name: caps[measure.weigh_key] * 2.0**generous
         for measure in leaf.measures.values()
-        if measure.cap is None and not measure.buckets
+        if measure.cap is None and not measure.buckets and not measure.ball
     }
     return leaf.with_caps(caps), large
 
@@ -312,6 +332,7 @@ def check_sensitivity(
     leaf: Leaf, large: Mapping[str, float], before: Numbers, after: Numbers, times: int = 1
 ) -> None:
     """No number moves further than it is stated to when one unit goes; `times` 2 where it is replaced."""
+    balls: dict[str, int] = {}
     for index, part in enumerate(before.statement.parts):
         for place, name in enumerate(part.columns):
             if name == "nothing":
@@ -324,6 +345,10 @@ def check_sensitivity(
             elif name == "keys":
                 assert moved <= (times * KEY_MASS) ** norm, (part, moved)
             else:
+                # All measures of a ball move together by what one of them alone is stated to.
+                ball = leaf.measures[name].ball
+                if ball:
+                    balls[ball] = moved = balls.get(ball, 0) + moved
                 assert moved <= (times * leaf.measures[name].sensitivity_steps) ** norm, (
                     leaf.measures[name].label,
                     moved,
@@ -360,8 +385,14 @@ def check_leaf(
     assert run(engine, release).values == before.values, (
         "the order of rows, or rows of nobody, moved a number"
     )
+    if leaf.values and neighbours:
+        ranges = range_statement(leaf)
+        histograms = {name: value.histogram for name, value in leaf.values.items()}
+        after = run(engine, ranges)
+        furnish(engine, neighbours[0])
+        check_sensitivity(replace(leaf, measures=histograms), {}, after, run(engine, ranges))
     if leaf.uncapped and neighbours:
-        census = census_statement(leaf)
+        census = census_statement(centred(leaf))
         furnish(engine, neighbours[0])
         after = run(engine, census)
         furnish(engine, tables)

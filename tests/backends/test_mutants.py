@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from sqlglot import exp
 
-from incrowd.backends import DuckDB, statement
+from incrowd.backends import DuckDB, balls, statement
+from incrowd.backends.measures import weight_of
+from incrowd.backends.trees import applied, column, integer, joined
 from incrowd.query import Leaf, per_unit
 from incrowd.query import ownership as relations
 from incrowd.query.typed import Typed, double
@@ -43,14 +46,40 @@ def test_weights_that_are_not_applied_are_caught(monkeypatch: pytest.MonkeyPatch
     def unshrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
         return value
 
-    def whole_share(weight: exp.Expr, cap: int) -> exp.Expr:
+    def whole_share(weight: exp.Expr, cap: int, root: bool = False) -> exp.Expr:
         return double(1.0)
 
     sql = f"SELECT v.cat, {aggregate} FROM visits AS v GROUP BY v.cat"
     check(sql, wild=False)
     monkeypatch.setattr(statement, "_shrunk", unshrunk)
-    monkeypatch.setattr(statement, "_share", whole_share)
+    for module in (statement, balls):
+        monkeypatch.setattr(module, "share_of", whole_share)
     caught(sql)
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(v.x)", "CORR(v.x, v.f)"])
+@pytest.mark.parametrize("l2", [False, True])
+def test_a_ball_that_is_left_is_caught(monkeypatch: pytest.MonkeyPatch, aggregate: str, l2: bool) -> None:
+    """A norm that is rounded down lets a unit in many groups leave the ball by a few steps."""
+    sql = f"SELECT v.cat, {aggregate} FROM visits AS v GROUP BY v.cat"
+    (leaf,) = plan_of(sql, "user").leaves
+    bounded = leaf.in_l2() if l2 else leaf
+
+    def replay() -> None:
+        for seed in SEEDS:
+            check_leaf(bounded, "user", "add-remove", tables_from(seed, False), 3, 1, most=9)
+
+    def rounded_down(sums: Sequence[str], coarse: int) -> exp.Expr:
+        sizes = [joined(exp.IntDiv, applied(exp.Abs, column(name)), integer(coarse)) for name in sums]
+        return weight_of(balls._added([joined(exp.Mul, size, size) for size in sizes]), False)
+
+    replay()
+    if l2:
+        monkeypatch.setattr(balls, "_square_norm", rounded_down)
+    else:
+        monkeypatch.setattr(balls, "share_of", lambda *_, **__: double(1.0))
+    with pytest.raises(AssertionError):
+        replay()
 
 
 def test_rows_of_nobody_that_are_kept_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from incrowd import Curator
 from incrowd.backends import census_statement
-from incrowd.backends.measures import CENSUS_CELLS
+from incrowd.backends.measures import BALL_BITS, CENSUS_CELLS
 from incrowd.curator import census, contribution
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps
@@ -22,6 +22,7 @@ from incrowd.curator.contribution import Caps, Situation
 from incrowd.curator.pricing import Line
 from incrowd.curator.released import Stated
 from incrowd.curator.request import Request
+from incrowd.query import Centre
 
 ROWS = [1, 2, 2, 3, 4, 5, 8, 9]
 """How many rows each unit has."""
@@ -95,9 +96,11 @@ def test_the_cap_of_a_sum_is_in_values(curator: Curator) -> None:
     assert list(chosen(curator, "SELECT SUM(pay) AS s FROM people").caps.values()) == [128.0]
 
 
-def test_measures_of_an_average_share_one_cap_of_rows(curator: Curator) -> None:
-    caps = chosen(curator, "SELECT AVG(pay) AS a FROM people").caps
-    assert len(caps) == 1 and set(caps.values()) <= {float(rows) for rows in range(1, 17)}
+def test_measures_of_an_average_share_one_cap_around_one_centre(curator: Curator) -> None:
+    """All values are 10. The heaviest unit's nine rows weigh half each."""
+    of_average = chosen(curator, AVERAGE)
+    (cap,), (centre,) = of_average.caps.values(), of_average.centres.values()
+    assert 4.5 <= cap <= 32 and centre.middle == pytest.approx(10, abs=0.1) and centre.spread < 0.5
 
 
 def test_a_cap_that_somebody_named_is_not_chosen(curator: Curator) -> None:
@@ -117,11 +120,13 @@ def test_a_cap_of_rows_is_never_above_two_to_the_32(
     curator: Curator, monkeypatch: pytest.MonkeyPatch, best: float
 ) -> None:
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(best, best * 8))
-    for sql in (COUNT, BY_TOWN, "SELECT AVG(pay) AS a FROM people", "SELECT MEDIAN(pay) AS a FROM people"):
+    for sql in (COUNT, BY_TOWN, "SELECT MEDIAN(pay) AS a FROM people"):
         caps = chosen(curator, sql)
         assert list(caps.caps.values()) == [min(best, 2.0**32)]
         assert all(large <= 2.0**32 for large in caps.generous.values())
         assert all(stated.cap <= 2.0**32 for stated in caps.stated.values())
+    (ball,) = chosen(curator, AVERAGE).caps.values()
+    assert ball == min(best, 2.0**32) / 2**BALL_BITS
 
 
 @pytest.mark.parametrize(("large", "expected"), [(4.0, {}), (8.0, {"m0": 8.0})])
@@ -146,8 +151,22 @@ def test_a_number_is_about_the_cap_that_its_sums_are_scaled_to(
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0, 8.0, 30.0))
     assert stated(curator, BY_TOWN) == Stated(8.0, 1, 30.0)
     assert stated(curator, BY_TOWN, rescale=False) == Stated(2.0, 5, 30.0)
-    averages = chosen(curator, "SELECT AVG(pay) AS a FROM people").stated
-    assert set(averages) == {"m0", "m1"} and set(averages.values()) == {Stated(2.0, 5, 30.0)}
+    medians = chosen(curator, "SELECT MEDIAN(pay) AS a FROM people").stated
+    assert medians == {"m0": Stated(2.0, 5, 30.0)}
+
+
+def test_an_average_is_about_rows_at_the_centre(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows at the centre weigh 1 and 64 steps; units have 1 to 9 rows, all of them at the centre."""
+    centre = Centre(10.0, 4.0)
+    monkeypatch.setattr(census, "centre_of", lambda *_: centre)
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(128.0, 256.0, 64.0**2))
+    average = chosen(curator, AVERAGE)
+    assert average.stated == dict.fromkeys(("m0", "m1"), Stated(4.0, 3, 1.0))
+    assert average.centres == {"x0": centre}
+    # The cap is far above what nine of ten units weigh: their counts weigh more, and need less noise.
+    monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0**12, 2.0**12))
+    (rows,) = chosen(curator, AVERAGE).rows.values()
+    assert rows == 2.0 * 2 * 2**9 / 2**12
 
 
 def test_what_is_stated_of_a_sum_is_in_values(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +203,8 @@ def test_the_choice_knows_the_budget_the_groups_and_the_use(
     assert (grouped.groups, grouped.distance, grouped.use) == (3, 1, "rescaled")
     plain = told(curator, monkeypatch, BY_TOWN, delta=0.0, rescale=False)
     assert (plain.use, plain.epsilon_totals) == ("sum", 0.0)
-    assert told(curator, monkeypatch, AVERAGE).use == "ratio"
+    assert told(curator, monkeypatch, AVERAGE).use == "joint"
+    assert told(curator, monkeypatch, "SELECT MEDIAN(pay) AS a FROM people").use == "ratio"
     private = told(curator, monkeypatch, "SELECT pay, COUNT(*) AS n FROM people GROUP BY pay")
     assert private.groups is None
 
@@ -193,9 +213,10 @@ def test_the_choice_knows_what_a_unit_weighs(curator: Curator, monkeypatch: pyte
     """A value of 16 is 2^20 steps of the census; rows, and groups, are counted."""
     amounts = told(curator, monkeypatch, "SELECT SUM(pay) AS s FROM people")
     assert (amounts.row, amounts.counts, amounts.paired) == (2.0**20, False, False)
-    for sql in (COUNT, AVERAGE):
-        rows = told(curator, monkeypatch, sql)
-        assert (rows.row, rows.counts, rows.paired) == (1.0, True, False)
+    rows = told(curator, monkeypatch, COUNT)
+    assert (rows.row, rows.counts, rows.paired) == (1.0, True, False)
+    ball = told(curator, monkeypatch, AVERAGE)
+    assert (ball.row, ball.counts, ball.paired) == (64.0, True, False)
     people = told(curator, monkeypatch, "SELECT town, COUNT(DISTINCT id) AS n FROM people GROUP BY town")
     assert (people.row, people.counts, people.paired) == (1.0, True, True)
 

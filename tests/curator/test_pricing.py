@@ -18,7 +18,7 @@ from incrowd.curator import pricing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.request import Request
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.privacy import approximate, bounded_range, gaussian, laplace, least_sigma, threshold
+from incrowd.privacy import approximate, bounded_range, compose, gaussian, laplace, least_sigma, threshold
 
 PEOPLE = pa.table(
     {"id": [1, 1, 2, 3], "age": [20, 30, 40, 50], "town": ["a", "b", "a", "c"], "pay": [1.0, 2.5, 3.0, 9.0]}
@@ -69,7 +69,7 @@ def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple
     for line in price.lines:
         if line.kind == "sum":
             leaf = plan.leaves[line.leaf]
-            measure = leaf.measures[line.target]
+            measure = leaf.released_by(line.target)
             measure = measure if measure.cap is not None else measure.capped(13.7)
             pairs.append((line, line.mechanism(measure, leaf.distance)))
     return pairs
@@ -229,6 +229,8 @@ def test_each_line_states_the_event_of_its_noise() -> None:
     assert line("totals", "laplace", epsilon=third).guarantee == laplace(third, 1)
     keys = line("keys", "laplace", epsilon=third, delta=small)
     assert keys.guarantee == laplace(third, 1024) + threshold(small)
+    drawn = [bounded_range(third * share) for share in (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))]
+    assert line("centre", "exponential", epsilon=third).guarantee == compose(*drawn)
     assert line("sum", "gaussian", mu=0.5).guarantee == gaussian(0.5)
     assert line("keys", "gaussian", mu=0.5, delta=small).guarantee == gaussian(0.5) + threshold(small)
     assert line("keys", "selection", epsilon=third, delta=small).guarantee == approximate(third, small)
@@ -299,10 +301,20 @@ def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str,
         ("SELECT SUM(pay) FROM people", {"census": 0.54, "sum": 1.0}),
         ("SELECT MEDIAN(pay) FROM people", {"census": 0.25, "quantile": 1.0}),
         ("SELECT age, COUNT(*) FROM people GROUP BY age", {"census": 0.15, "totals": 0.1, "sum": 1.0}),
-        ("SELECT AVG(pay), COUNT(pay) FROM people", {"census": 0.54 + 0.25, "sum": 1.0 + 0.6 + 0.4}),
-        # An average and a median have one cap.
-        ("SELECT AVG(pay), MEDIAN(pay) FROM people", {"census": 0.25, "sum": 1.0, "quantile": 1.0}),
-        ("SELECT AVG(pay) FROM people", {"census": 0.25, "sum": 0.6 + 0.4}),
+        ("SELECT AVG(pay) FROM people", {"centre": 0.3, "census": 0.3, "sum": 1.0}),
+        # What is over the same rows is one ball.
+        (
+            "SELECT AVG(pay), STDDEV(pay), VAR_POP(pay) FROM people",
+            {"centre": 0.3, "census": 0.3, "sum": 3.0},
+        ),
+        (
+            "SELECT AVG(pay), COUNT(pay) FROM people",
+            {"centre": 0.3, "census": 0.54 + 0.3, "sum": 1.0 + 1.0},
+        ),
+        (
+            "SELECT AVG(pay), MEDIAN(pay) FROM people",
+            {"centre": 0.3, "census": 0.3 + 0.25, "sum": 1.0, "quantile": 1.0},
+        ),
     ],
 )
 def test_a_census_has_a_share_by_what_its_cap_is_for(question: str, shares: dict[str, float]) -> None:

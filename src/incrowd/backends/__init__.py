@@ -4,7 +4,7 @@ from incrowd.backends.backend import Backend, Progress
 from incrowd.backends.duckdb import DuckDB
 from incrowd.backends.frames import Frame, open_frame
 from incrowd.backends.registry import describe, open_backend, schemes
-from incrowd.backends.statement import Part, Statement, census_statement, release_statement
+from incrowd.backends.statement import Part, Statement, census_statement, range_statement, release_statement
 from incrowd.backends.trees import distinct_values, table_rows
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "distinct_values",
     "open_backend",
     "open_frame",
+    "range_statement",
     "release_statement",
     "schemes",
     "table_rows",

@@ -33,6 +33,8 @@ MOST_RELEASED = 2**61
 CENSUS_BITS = 20
 """In a census, the largest value of one row is 2^20 steps."""
 CENSUS_CELLS = 46
+BALL_BITS = 6
+"""In a census of a ball, a weight of 1 is 2^6 steps."""
 _PAIR_BITS = 50
 
 
@@ -48,25 +50,51 @@ def steps_of(measure: Measure, exponent: int) -> exp.Expr:
     scaling by a power of two and FLOOR are monotone. Half a step is added before scaling, so that no value
     vanishes below float64, where some engines raise; scaling is exact, so the order makes no difference.
     """
-    assert measure.value is not None
-    value = measure.value.copy()
-    centred = value if measure.centre == 0 else joined(exp.Sub, value, double(measure.centre))
-    half, scale = (double(math.ldexp(part, power)) for part, power in ((0.5, exponent), (1.0, -exponent)))
-    nearest = joined(exp.Mul, joined(exp.Add, centred, half), scale)
-    inside = cast(exp.Floor(this=nearest), exp.DType.BIGINT)
     low, high = measure.low, measure.high
     if measure.level == "pair":
         # The bound holds for the pair's sum; a row only has to fit into the integer.
         widest = math.ldexp(1.0, _PAIR_BITS + exponent)
         low, high = -widest, widest
-    below, above = (integer(_grid(end - measure.centre, exponent)) for end in (low, high))
+    ends = [_grid(end - measure.centre, exponent) for end in (low, high)]
+    return _steps_between(measure, math.ldexp(1.0, exponent), (low, high), (ends[0], ends[1]))
+
+
+def joint_steps(measure: Measure, step: float) -> exp.Expr:
+    """The value of a ball's measure on one row in steps of any size, within 2^50; NULL if it is absent."""
+    widest = math.ldexp(step, _PAIR_BITS)
+    low, high = max(measure.low, measure.centre - widest), min(measure.high, measure.centre + widest)
+    ends = [math.floor((end - measure.centre) / step + 0.5) for end in (low, high)]
+    return _steps_between(measure, step, (low, high), (ends[0], ends[1]))
+
+
+def _steps_between(
+    measure: Measure, step: float, ends: tuple[float, float], steps: tuple[int, int]
+) -> exp.Expr:
+    """A row's centred value in the nearest whole number of steps; beyond the ends, what they are in steps."""
+    assert measure.value is not None
+    value = measure.value.copy()
+    centred = value if measure.centre == 0 else joined(exp.Sub, value, double(measure.centre))
+    nearest = joined(exp.Mul, joined(exp.Add, centred, double(step / 2)), double(1 / step))
+    inside = cast(exp.Floor(this=nearest), exp.DType.BIGINT)
     # NULL and NaN pass none of the tests: engines order NaN above infinity.
     clamped = chosen(
-        (joined(exp.LT, value, double(low)), below),
-        (joined(exp.LTE, value, double(high)), inside),
-        (joined(exp.LTE, value, double(math.inf)), above),
+        (joined(exp.LT, value, double(ends[0])), integer(steps[0])),
+        (joined(exp.LTE, value, double(ends[1])), inside),
+        (joined(exp.LTE, value, double(math.inf)), integer(steps[1])),
     )
     return _where(measure, clamped)
+
+
+def share_of(weight: exp.Expr, cap: int, root: bool = False) -> exp.Expr:
+    """The fraction of a unit that counts: 1 up to the cap, then cap / weight, or the root of that.
+
+    NULL if the weight is NULL. Division and square root are correctly rounded on every engine.
+    """
+    most = integer(cap)
+    part: exp.Expr = quotient(cast(most, exp.DType.DOUBLE), weight)
+    part = exp.Sqrt(this=part) if root else part
+    whole = cast(number(1), exp.DType.DOUBLE)
+    return chosen((joined(exp.LTE, weight, most), whole), (joined(exp.GT, weight, most), part))
 
 
 def _grid(value: float, exponent: int) -> int:
@@ -136,7 +164,12 @@ def weight_cap(measure: Measure, cap: float | None = None) -> int:
 
 
 def census_exponent(measure: Measure) -> int:
-    """The grid of a census: the largest value of one row is 2^20 steps. Rows and groups have steps of 1."""
+    """The grid of a census: the largest value of one row is 2^20 steps. Rows and groups have steps of 1.
+
+    A weight of 1 in a ball is 2^6 steps.
+    """
+    if measure.ball:
+        return -BALL_BITS
     if measure.value is None or measure.weighing == "rows":
         return 0
     return math.ceil(math.log2(max(measure.limit, 2.0**-900))) - CENSUS_BITS

@@ -17,10 +17,11 @@ all shrink to the same number, which `totals` and `shares` hold.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from incrowd.backends.balls import BALL_CELLS, ball_sums, ball_weight
 from incrowd.backends.builder import PAIRS, ROWS, SHARES, TOTALS, Builder, Part, Stacked, Statement
 from incrowd.backends.measures import (
     CENSUS_CELLS,
@@ -30,6 +31,7 @@ from incrowd.backends.measures import (
     census_exponent,
     counted,
     pair_value,
+    share_of,
     steps_of,
     unit_sum,
     weight_cap,
@@ -45,6 +47,7 @@ __all__ = [
     "Statement",
     "census_exponent",
     "census_statement",
+    "range_statement",
     "release_statement",
     "weight_cap",
 ]
@@ -75,7 +78,11 @@ def _release_statement(leaf: Leaf, wanted_twice: tuple[tuple[str, float], ...]) 
     generous = dict(wanted_twice)
     direct = not leaf.units
     numbers: dict[str, dict[str, exp.Expr]] = {"sums": {}, "pairs": {}}
+    for members in _balls(leaf).values():
+        numbers["pairs"] |= {name: _sum(part) for name, part in ball_sums(builder, members).items()}
     for name, measure in leaf.measures.items():
+        if measure.ball:
+            continue
         paired = measure.level == "pair" and not direct
         if direct:
             summand = _row_unit(builder, measure)
@@ -103,6 +110,20 @@ def _release_statement(leaf: Leaf, wanted_twice: tuple[tuple[str, float], ...]) 
     return builder.build()
 
 
+def range_statement(leaf: Leaf) -> Statement:
+    """The histograms of the values whose centres and spreads are bought, over all groups together."""
+    histograms = {name: replace(value.histogram, name=name) for name, value in leaf.values.items()}
+    return release_statement(replace(leaf, keys=(), measures=histograms, aggregates=()))
+
+
+def _balls(leaf: Leaf) -> dict[str, list[Measure]]:
+    balls: dict[str, list[Measure]] = {}
+    for measure in leaf.measures.values():
+        if measure.ball:
+            balls.setdefault(measure.ball, []).append(measure)
+    return balls
+
+
 def _row_unit(builder: Builder, measure: Measure) -> _Column:
     """A measure for which each row is a unit of its own: the unit adds only the row's clamped value."""
     if measure.value is not None and not measure.buckets:
@@ -128,7 +149,7 @@ def _of_rows(builder: Builder, measure: Measure) -> _Column:
             share = builder.totals.name(_shrunk(one, builder.totals[weight], cap))
             return _Column(_sum(_if(flag, column(share))), relations, column(weight, TOTALS))
         value = builder.rows.name(steps_of(measure, measure.exponent))
-    share = builder.totals.name(_share(builder.totals[weight], cap))
+    share = builder.totals.name(share_of(builder.totals[weight], cap))
     part = _shared(column(value), column(share, TOTALS), measure.low - measure.centre < 0)
     return _Column(_sum(part), relations, column(weight, TOTALS))
 
@@ -150,7 +171,7 @@ def _of_units(builder: Builder, measure: Measure) -> _Column:
     else:
         weight = builder.totals.name(_count(_flag(builder, measure)))
     total = builder.totals.name(unit_sum(column(value)))
-    shared = _shared(column(total), _share(column(weight), cap), True)
+    shared = _shared(column(total), share_of(column(weight), cap), True)
     inside = joined(exp.LTE, column(weight), integer(cap))
     part = chosen((inside, column(total)), default=shared)
     return _Column(_sum(part), (TOTALS,), column(weight, TOTALS))
@@ -216,14 +237,6 @@ def _shrunk(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
     return chosen((joined(exp.LTE, weight, most), value), default=less)
 
 
-def _share(weight: exp.Expr, cap: int) -> exp.Expr:
-    """The fraction of a unit that counts: 1 up to the cap, then cap / weight; NULL if the weight is NULL."""
-    most = integer(cap)
-    part = quotient(cast(most, exp.DType.DOUBLE), weight)
-    whole = cast(number(1), exp.DType.DOUBLE)
-    return chosen((joined(exp.LTE, weight, most), whole), (joined(exp.GT, weight, most), part))
-
-
 def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
     """The value times its unit's share, rounded towards zero. One division per unit instead of one per row.
 
@@ -272,9 +285,15 @@ def census_statement(leaf: Leaf) -> Statement:
     moves it by 1 in L1. A weight of NULL is beyond int64, above every threshold.
     """
     builder = Builder(leaf)
-    limits = [0, *(1 << cell for cell in range(CENSUS_CELLS))]
+    plain = [0, *(1 << cell for cell in range(CENSUS_CELLS))]
     for key, measure in leaf.uncapped.items():
-        if measure.level == "pair":
+        limits = plain
+        if measure.ball:
+            weight, relation = ball_weight(builder, _balls(leaf)[key]), SHARES
+            if measure.norm == 2:
+                # The weight is the square of a norm.
+                limits = [0, *(1 << 2 * cell for cell in range(BALL_CELLS))]
+        elif measure.level == "pair":
             weight, relation = _paired(builder, measure, census_exponent(measure))[1], SHARES
         elif measure.weighing == "own" and measure.value is not None:
             value = builder.rows.name(steps_of(measure, census_exponent(measure)))

@@ -1,7 +1,8 @@
 """Choosing caps: a paid step of its own, before the question's numbers are computed.
 
 Where neither the owner nor the analyst says how much one unit may contribute, a noisy census of what units
-weigh is bought with the price's census lines, and `contribution.choose` reads the caps from it.
+weigh is bought with the price's census lines, and `contribution.choose` reads the caps from it. What units
+weigh in a ball depends on where values lie, which is bought before (`centres`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from incrowd.backends import Backend, Progress, census_statement
+from incrowd.backends import Backend, Progress, census_statement, range_statement
 from incrowd.backends.statement import census_exponent
 from incrowd.curator import contribution
+from incrowd.curator.centres import centre_of
 from incrowd.curator.contribution import Situation, Use
 from incrowd.curator.pricing import Line, Price
+from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
-from incrowd.query import Leaf, Measure
+from incrowd.query import Centre, Leaf, Measure
+from incrowd.query.plan import ROWS_PER_NORM
 
 WIDEST_CAP = 32
 """At most 2^32 rows or groups are chosen: noise for more could be too wide to be drawn, after payment."""
@@ -30,12 +34,19 @@ class ChosenCaps:
     """The caps that were left open in one leaf.
 
     caps: by weigh key. generous: by measure, a larger cap under which its total is measured too, so that
-    shrinking can be undone. stated: by measure, what its number is about.
+    shrinking can be undone. stated: by measure, what its number is about. centres: by value, of balls.
     """
 
     caps: Mapping[str, float] = field(default_factory=dict)
     generous: Mapping[str, float] = field(default_factory=dict)
     stated: Mapping[str, Stated] = field(default_factory=dict)
+    centres: Mapping[str, Centre] = field(default_factory=dict)
+    rows: Mapping[str, float] = field(default_factory=dict)
+    """By ball, how many rows at the centre weigh 1."""
+
+    def bounded(self, leaf: Leaf) -> Leaf:
+        """The leaf with nothing left open."""
+        return leaf.with_centres(self.centres, self.rows).with_caps(self.caps)
 
 
 def choose_caps(
@@ -45,10 +56,13 @@ def choose_caps(
     if not leaf.uncapped:
         return ChosenCaps()
     groups = keys.num_rows if keys is not None else (None if leaf.keys else 1)
+    centres = _centres(index, leaf, price, backend, progress)
+    leaf = leaf.with_centres(centres)
     result = backend.run(census_statement(leaf).tree, progress)
     caps: dict[str, float] = {}
     generous: dict[str, float] = {}
     stated: dict[str, Stated] = {}
+    rows: dict[str, float] = {}
     for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
         line = price.line(index, "census", weigh_key)
         assert line is not None
@@ -59,6 +73,8 @@ def choose_caps(
         most = 2.0**WIDEST_CAP if situation.counts else math.inf
         caps[weigh_key] = unit * min(chosen.cap, most)
         large = unit * min(chosen.generous, most)
+        if measure.ball:
+            rows[weigh_key] = ROWS_PER_NORM * contribution.lighter(cells, chosen.cap, situation)
         for user in leaf.measures.values():
             if user.weigh_key != weigh_key:
                 continue
@@ -67,8 +83,32 @@ def choose_caps(
                 generous[user.name] = large
             about = large if situation.use in ("total", "rescaled") else caps[weigh_key]
             beyond = contribution.most_beyond(cells, about / unit, situation, price.confidence)
-            stated[user.name] = Stated(about, beyond, unit**2 * chosen.cut_squares)
-    return ChosenCaps(caps, generous, stated)
+            # In a ball, rows at the centre weigh least: no unit counts for more rows than such ones do.
+            most_rows = about * rows[weigh_key] if user.ball else about
+            stated[user.name] = Stated(most_rows, beyond, unit**2 * chosen.cut_squares)
+    return ChosenCaps(caps, generous, stated, centres, rows)
+
+
+def _centres(
+    index: int, leaf: Leaf, price: Price, backend: Backend, progress: Progress | None
+) -> dict[str, Centre]:
+    """The centre and the spread of each value of a leaf's balls."""
+    if not leaf.values:
+        return {}
+    statement = range_statement(leaf)
+    result = backend.run(statement.tree, progress)
+    parts = result.column("part").to_numpy()
+    centres = {}
+    for number, part in enumerate(statement.parts):
+        (name,) = part.columns
+        line = price.line(index, "centre", name)
+        assert line is not None
+        histogram = leaf.values[name].histogram
+        mine = result.filter(pa.array(parts == number))
+        weights = np.zeros(histogram.buckets, dtype=np.int64)
+        weights[mine.column("cell").to_numpy()] = mine.column("n0").to_numpy()
+        centres[name] = centre_of(added_up(weights), histogram, line.epsilon, leaf.distance)
+    return centres
 
 
 def _situation(index: int, leaf: Leaf, price: Price, weigh_key: str, groups: int | None) -> Situation:
@@ -78,14 +118,14 @@ def _situation(index: int, leaf: Leaf, price: Price, weigh_key: str, groups: int
     census = price.line(index, "census", weigh_key)
     assert census is not None
     totals = [price.line(index, "totals", user.name) for user in users]
-    counts = measure.weighing == "rows" or measure.value is None
+    counts = measure.weighing in ("rows", "joint") or measure.value is None
     return Situation(
         use=_use(leaf, users, any(totals)),
         epsilon=float(census.epsilon),
         epsilon_sums=min(_epsilon_like(_released_by(index, user, price)) for user in users),
         epsilon_totals=min((float(line.epsilon) for line in totals if line is not None), default=0.0),
         groups=groups,
-        row=1.0 if counts else measure.limit / 2.0 ** census_exponent(measure),
+        row=(1.0 if counts else measure.limit) / 2.0 ** census_exponent(measure),
         counts=counts,
         paired=measure.level == "pair" and measure.value is None,
         norm=measure.norm,
@@ -101,7 +141,7 @@ def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.i
 
 
 def _released_by(index: int, measure: Measure, price: Price) -> Line:
-    line = price.line(index, "quantile" if measure.buckets else "sum", measure.name)
+    line = price.line(index, "quantile" if measure.buckets else "sum", measure.line)
     assert line is not None
     return line
 
@@ -113,6 +153,8 @@ def _epsilon_like(line: Line) -> float:
 
 def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:
     """What the measures that share a cap are for."""
+    if users[0].ball:
+        return "joint"
     names = {user.name for user in users}
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
     if not kinds & {"count", "sum"}:

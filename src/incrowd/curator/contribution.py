@@ -30,8 +30,14 @@ MOST_SCALED = 3.0
 """Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
 UNKNOWN_GROUPS = 32
 LEAST_TOTAL = 0.1
-Use = Literal["total", "rescaled", "sum", "ratio"]
-"""One sum over all rows; sums by group that are scaled back up; sums by group as they are; averages."""
+Use = Literal["total", "rescaled", "sum", "ratio", "joint"]
+"""One sum over all rows; sums by group that are scaled back up; sums by group as they are; quantiles; balls.
+"""
+JOINT_BIAS = {1: 0.75, 2: 0.45}
+"""How far shrinking heavy units may move an average: by this part of what is cut, in spreads. By norm: in L2,
+where there are many groups, a unit is heavy rather by its many rows than by its extreme values."""
+_DOUBTED = 2
+"""For a ball, so many cells above the highest believed one count too, as far as they are not negative."""
 SPAN = 12
 """C is at most 2^12 times smaller than G."""
 _WORTH_IT = 0.8
@@ -97,9 +103,29 @@ def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
     held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
     edges = 2.0 ** np.arange(len(cells))
     weights = np.minimum(_MIDDLE * edges, generous)
+    if situation.use == "joint":
+        generous *= 2.0**_DOUBTED
+        weights = np.minimum(_MIDDLE * edges, generous)
+        above = slice(top.cell + 1, top.cell + 1 + _DOUBTED)
+        held[above] = np.maximum(cells[above], 0)
     cap = generous if situation.use == "total" else _best_cap(held, weights, generous, top.cell, situation)
     cut = held @ np.maximum(weights - cap, 0.0) ** 2 if cap < generous else 0.0
     return Caps(cap, generous, float(cut))
+
+
+def lighter(cells: NDArray[np.int64], cap: float, situation: Situation) -> float:
+    """By how much a ball's count may weigh more than in its census, as a factor of 1 or less for its scale.
+
+    Where most units weigh far less than the cap, their counts can weigh more without being cut, and need less
+    noise. Nine of ten units are kept below half of the cap.
+    """
+    rate = situation.epsilon / situation.distance
+    top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
+    held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
+    if not held.any():
+        return 1.0
+    most = 2.0 ** int(np.searchsorted(np.cumsum(held), 0.9 * held.sum()))
+    return float(min(1.0, 2.0 * most / cap))
 
 
 def most_beyond(cells: NDArray[np.int64], cap: float, situation: Situation, confidence: float) -> int:
@@ -139,7 +165,8 @@ def _best_cap(
     - a rescaled sum: noise C/epsilon times W/K; what heavy units lose differs from group to group, by chance
       (the squares of the cuts) and systematically (UNEVEN); the totals are noisy too;
     - a plain sum: noise C/epsilon, bias (W - K)/g;
-    - a ratio (an average, a quantile): noise C/epsilon over K/g rows; reweighing rows moves it little.
+    - a quantile: noise C/epsilon over K/g rows; reweighing rows moves it little;
+    - a ball, in spreads: noise C/epsilon over K/g rows; what is cut moves it.
     """
     total = float(held @ weights)
     # Where units are counted once per group, some unit being in 2^j groups shows that there are as many.
@@ -168,17 +195,19 @@ def _error(
 ) -> float:
     """The estimated mean squared error of one group's number under a cap."""
     # In L2 a unit in m > C groups keeps sqrt(C m) of them, and the noise grows with sqrt(C) only.
-    flat = situation.norm == 1
+    flat = situation.norm == 1 or situation.use == "joint"
     shrunk = np.minimum(weights, cap if flat else np.sqrt(cap * weights))
     total, kept = float(held @ weights), float(held @ shrunk)
     noise = math.sqrt(2) * situation.distance * (cap if flat else math.sqrt(cap)) / situation.epsilon_sums
-    if cap == generous and situation.use != "ratio":
+    if cap == generous and situation.use not in ("ratio", "joint"):
         return noise**2
     if not kept:
         return math.inf
     cut = total - kept
     if situation.use == "ratio":
         return (noise * groups / kept) ** 2 + (RATIO_BIAS * cut / total) ** 2
+    if situation.use == "joint":
+        return (noise * groups / kept) ** 2 + (JOINT_BIAS[situation.norm] * cut / kept) ** 2
     if situation.use == "sum":
         return noise**2 + (cut / groups) ** 2
     scale = total / kept

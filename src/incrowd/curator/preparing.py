@@ -17,6 +17,7 @@ from incrowd.backends import (
     Backend,
     census_statement,
     distinct_values,
+    range_statement,
     release_statement,
     table_rows,
 )
@@ -77,11 +78,13 @@ def chosen_delta(plan: Plan, request: Request, catalog: Catalog) -> float:
 
 
 def prove(leaf: Leaf, backend: Backend) -> None:
-    """BackendError unless no row can make a leaf's first statement raise.
+    """BackendError unless no row can make a leaf's first statements raise.
 
-    That is the census where caps are open. The second statement holds the same expressions over rows, and
-    the engine proves it before running it.
+    Those are the ranges of values where centres are open, and the census where caps are. The next statement
+    holds the same expressions over rows, and the engine proves it before running it.
     """
+    if leaf.values:
+        backend.prove(range_statement(leaf).tree)
     backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).tree)
 
 

@@ -1,6 +1,7 @@
 """The price of a plan: how its epsilon and delta are split among what it releases, before any row is read.
 
-A leaf releases, in this order: a census of unit weights where a cap must be chosen; the weights of private
+A leaf releases, in this order: where values lie, where balls are centred; a census of unit weights where a
+cap must be chosen; the weights of private
 keys against a threshold; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one
 line of the price. The lines of all leaves together are one fixed plan: their privacy parameters do not
 depend on any answer, so the guarantee of the whole is the composition of the lines' events.
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from incrowd.curator.centres import DRAWS
 from incrowd.curator.contribution import LEAST_TOTAL
 from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
@@ -46,9 +48,9 @@ LEAST_SHARE = 1e-5
 FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
 Noise = Literal["laplace", "gaussian", "exponential", "selection"]
-LineKind = Literal["census", "keys", "totals", "sum", "quantile"]
-_SHARE: Mapping[str, float] = {"keys": 1.0, "totals": 0.1}
-_CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "ratio": 0.25}
+LineKind = Literal["centre", "census", "keys", "totals", "sum", "quantile"]
+_SHARE: Mapping[str, float] = {"keys": 1.0, "totals": 0.1, "centre": 0.3}
+_CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "ratio": 0.25, "joint": 0.3}
 """What a census gets for each 1 of a sum. One sum over all rows depends most on a good cap."""
 _PARTS: Mapping[str, tuple[float, ...]] = {
     "count": (1.0,),
@@ -85,6 +87,8 @@ class Line:
             return stated + threshold(self.delta) if self.delta else stated
         if self.noise == "selection":
             return approximate(self.epsilon, self.delta)
+        if self.kind == "centre":
+            return compose(*(bounded_range(self.epsilon * share) for share in DRAWS))
         if self.kind == "quantile":
             tree = laplace(self._for_tree / self.levels, CHAIN) * self.levels
             return tree + bounded_range(self.epsilon * POINTS) if self.noise == "exponential" else tree
@@ -103,6 +107,8 @@ class Line:
             return self.mu
         if self.kind == "quantile":
             return float(self._for_tree / self.levels)
+        if self.kind == "centre":
+            return float(self.epsilon * min(DRAWS))
         return float(self.epsilon) * (LEAST_TOTAL if self.kind == "totals" else 1.0)
 
     def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian:
@@ -201,6 +207,7 @@ def in_best_norm(plan: Plan, delta: float) -> Plan:
         pairs = [measure for measure in leaf.measures.values() if measure.level == "pair"]
         caps = [measure.cap for measure in pairs if measure.value is None]
         many = any(cap is None or cap >= FEW_GROUPS for cap in caps)
+        many |= any(measure.ball for measure in pairs) and leaf.listed_groups >= FEW_GROUPS
         spread = bool(leaf.units) and bool(leaf.keys) and (many or not leaf.public)
         leaves.append(leaf.in_l2() if spread else leaf)
     return replace(plan, leaves=tuple(leaves))
@@ -284,6 +291,8 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         weights[key] = weights.get(key, 0.0) + weight if kind != "quantile" else weight
         labels.setdefault(key, label)
 
+    for name, value in leaf.values.items():
+        add("centre", name, _SHARE["centre"], value.histogram.label)
     for weigh, measure in leaf.uncapped.items():
         add(
             "census", weigh, _census_weight(leaf, weigh), f"how much each unit contributes to {measure.label}"
@@ -303,7 +312,7 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
     for aggregate in leaf.aggregates:
         kind: LineKind = "quantile" if aggregate.kind == "quantile" else "sum"
         for name, weight in zip(aggregate.measures, _PARTS[aggregate.kind], strict=True):
-            add(kind, name, weight, leaf.measures[name].label)
+            add(kind, leaf.measures[name].line, weight, leaf.measures[name].label)
     total = Fraction(sum(Fraction(weight) for weight in weights.values()))
     parts = {key: epsilon * Fraction(weight) / total for key, weight in weights.items()}
     mus, keys_delta = _gaussian_mus(leaf, parts, delta)
@@ -314,7 +323,7 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
         if key in mus:
             lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
         else:
-            noise: Noise = "laplace"
+            noise: Noise = "exponential" if kind == "centre" else "laplace"
             levels = 1
             if kind == "quantile":
                 noise = "exponential" if draws_points(_ranks(leaf, target)) else "laplace"
@@ -337,6 +346,8 @@ def _ranks(leaf: Leaf, measure: str) -> tuple[float, ...]:
 
 
 def _census_weight(leaf: Leaf, weigh_key: str) -> float:
+    if leaf.uncapped[weigh_key].ball:
+        return _CENSUS["joint"]
     names = {measure.name for measure in leaf.measures.values() if measure.weigh_key == weigh_key}
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
     if not kinds & {"count", "sum"}:
@@ -359,7 +370,7 @@ def _gaussian_mus(
     """
     keys_delta = Fraction(0) if leaf.public else delta
     sums = [key for key in parts if key[0] == "sum"]
-    forced = [key for key in sums if leaf.measures[key[1]].norm == 2]
+    forced = [key for key in sums if leaf.released_by(key[1]).norm == 2]
     forced += [key for key in parts if key[0] == "keys" and leaf.norm == 2]
     if not delta or not sums + forced:
         return {}, keys_delta

@@ -70,7 +70,7 @@ class Histograms:
         for start, end in zip(starts, ends, strict=True):
             cells = np.zeros(self.buckets, dtype=np.int64)
             cells[cell[start:end]] = steps[start:end]
-            yield _added_up(cells)
+            yield added_up(cells)
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,31 @@ def _points(histograms: Histograms, order: list[float], epsilon: Fraction) -> Wh
     return points
 
 
+def draw_cell(
+    edges: NDArray[Any],
+    target: Fraction,
+    share: Fraction,
+    epsilon: Fraction,
+    reach: int,
+    nats: NDArray[np.float64] | None = None,
+) -> int:
+    """One cell near a target, which is `share` of the total weight, by the exponential mechanism.
+
+    nats: what each cell needs to be drawn as often as others that are as near; no data may be in it.
+    """
+    rate = epsilon / (2 * reach) / _spread(share)
+    if nats is None:
+        return _draw(edges, target, rate)
+    handicaps = np.array([int(Fraction(float(need)) / rate) for need in nats], dtype=object)
+    return _draw(edges.astype(object), target, rate, handicaps)
+
+
 def _spread(share: Fraction) -> Fraction:
     """k of the docstring for a point."""
     return max(share, 1 - share) if 0 < share < 1 else Fraction(1, 2)
 
 
-def _added_up(cells: NDArray[np.int64]) -> NDArray[Any]:
+def added_up(cells: NDArray[np.int64]) -> NDArray[Any]:
     """The weight below each cell and below the end, exactly: Python integers where 64 bits are too few.
 
     Clamped sums would not do: a total that is clamped stands still while the weights below it move.
@@ -146,14 +165,14 @@ def _added_up(cells: NDArray[np.int64]) -> NDArray[Any]:
     return np.concatenate(([0], np.cumsum(cells.astype(object) if large else cells)))
 
 
-def _draw(edges: NDArray[Any], target: Fraction, rate: Fraction) -> int:
-    """A cell whose ranks are near the target."""
+def _draw(edges: NDArray[Any], target: Fraction, rate: Fraction, handicaps: NDArray[Any] | int = 0) -> int:
+    """A cell whose ranks are near the target; handicaps are in steps."""
     parts, rank = target.denominator, target.numerator
     if max(int(edges[-1]) * parts, abs(rank)) >= MOST:
         edges = edges.astype(object)
     # In whole parts of a step, so that the utilities are exact.
     scaled = edges * parts
-    utilities = -np.maximum(0, np.maximum(scaled[:-1] - rank, rank - scaled[1:]))
+    utilities = -np.maximum(0, np.maximum(scaled[:-1] - rank, rank - scaled[1:])) - handicaps * parts
     return int(categorical(utilities, rate=rate / parts))
 
 

@@ -23,7 +23,7 @@ from incrowd.curator import quantiles as quantile_cells
 from incrowd.curator.estimates import Factor, Floats, Span, column
 from incrowd.curator.ratios import Noise, interval
 from incrowd.mechanisms import Gaussian, Laplace
-from incrowd.query import Aggregate, Leaf
+from incrowd.query import Aggregate, Centre, Leaf
 
 _KINDS: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
 
@@ -81,7 +81,7 @@ class Released:
     table: keys k0, k1, ..., measures m0, m1, ... in steps; for a quantile, columns a0, a0_low and a0_high
     hold cell numbers. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy
     totals (under the cap and under a generous one) with their noise. stated: by measure, what its number is
-    about, where the cap was chosen privately.
+    about, where the cap was chosen privately. centres: by value, of balls.
     """
 
     table: pa.Table
@@ -90,10 +90,11 @@ class Released:
     factors: Mapping[str, tuple[int, int, Noisy, Noisy]] = field(default_factory=dict)
     stated: Mapping[str, Stated] = field(default_factory=dict)
     confidence: float = 0.95
+    centres: Mapping[str, Centre] = field(default_factory=dict)
 
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
         """Each released column of the leaf at a confidence."""
-        known = leaf.with_caps(self.caps) if leaf.uncapped else leaf
+        known = leaf.with_centres(self.centres).with_caps(self.caps) if leaf.uncapped else leaf
         return {aggregate.name: self._column(known, aggregate, confidence) for aggregate in known.aggregates}
 
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
@@ -165,6 +166,7 @@ class Released:
             },
             "stated": {name: [s.cap, s.beyond, s.cut_squares] for name, s in self.stated.items()},
             "confidence": self.confidence,
+            "centres": {name: list(centre) for name, centre in self.centres.items()},
         }
         sink = pa.BufferOutputStream()
         marked = self.table.replace_schema_metadata({b"incrowd": json.dumps(about).encode()})
@@ -187,6 +189,7 @@ class Released:
             },
             {name: Stated(*parts) for name, parts in about.get("stated", {}).items()},
             about["confidence"],
+            {name: Centre(*parts) for name, parts in about.get("centres", {}).items()},
         )
 
     def sorted_by_keys(self, keys: int) -> Released:

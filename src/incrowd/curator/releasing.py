@@ -50,7 +50,7 @@ def execute(
     leaf: Leaf, chosen: ChosenCaps, backend: Backend, keys: pa.Table | None, progress: Progress | None = None
 ) -> Exact:
     """Run a leaf's statement with all of its caps known."""
-    bounded = leaf.with_caps(chosen.caps) if chosen.caps else leaf
+    bounded = chosen.bounded(leaf)
     statement = release_statement(bounded, chosen.generous)
     return _by_group(bounded, statement, backend.run(statement.tree, progress), keys, chosen)
 
@@ -111,7 +111,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     columns: dict[str, Any] = {key.name: picked.column(key.name) for key in leaf.keys}
     noisy: dict[str, Noisy] = {}
     for name, measure in leaf.measures.items():
-        line = price.line(index, "sum", name)
+        line = price.line(index, "sum", measure.line)
         if line is None:
             continue
         mechanism = line.mechanism(measure, leaf.distance)
@@ -125,7 +125,9 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
         columns["nothing"] = pa.array([0] * len(shown), pa.int64())
     factors = {name: _totals(index, exact, price, name) for name in exact.totals}
     chosen = exact.chosen
-    released = Released(pa.table(columns), noisy, chosen.caps, factors, chosen.stated, price.confidence)
+    released = Released(
+        pa.table(columns), noisy, chosen.caps, factors, chosen.stated, price.confidence, chosen.centres
+    )
     return released.sorted_by_keys(len(leaf.keys))
 
 

@@ -11,12 +11,13 @@
 | MEDIAN, quantiles, MIN, MAX | a histogram of x | by the exponential mechanism |
 
 Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by
-rows, so that a heavy unit's sum and count shrink alike and the ratio stays an average.
+rows, so that a heavy unit's sum and count shrink alike and the ratio stays an average. Where nobody
+declared how many rows a unit has, they are weighed jointly (`Measure.ball`), around centres that are bought:
+then wide bounds cost nothing.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ from incrowd.query.combining import as_float
 from incrowd.query.expressions import condition, total
 from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
-from incrowd.query.plan import Aggregate, Level, Measure
+from incrowd.query.plan import Aggregate, Level, Measure, Value
 from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
 from incrowd.query.typed import Typed, double, said
@@ -72,19 +73,33 @@ class _Value:
         return (self.low + self.high) / 2
 
     @property
-    def shifted(self) -> exp.Expr:
-        """The clamped value minus the centre of its bounds; 0 where its square would underflow.
-
-        Adding and subtracting 2^-60 of the span leaves multiples of 2^-112 of it, and moves what is larger
-        by a rounding at most: squares and products then stay inside float64, as some engines demand.
-        """
+    def column(self) -> Value:
+        """The value with the histogram that centres it, in which each unit weighs 1."""
         inside = clamped(self.typed.but(low=self.low, high=self.high))
-        less = exp.paren(exp.Sub(this=exp.paren(inside), expression=double(self.centre)))
-        if self.low == self.high:
-            return less
-        grain = math.ldexp(1.0, math.frexp(self.high - self.low)[1] - 60)
-        more = exp.paren(exp.Add(this=less, expression=double(grain)))
-        return exp.paren(exp.Sub(this=more, expression=double(grain)))
+        return Value(inside, self.low, self.high, self.histogram(BUCKETS, "where values lie").capped(1.0))
+
+    @property
+    def shifted(self) -> exp.Expr:
+        """The clamped value minus the centre of its bounds."""
+        return self.column.shifted(self.centre)
+
+    def histogram(self, most_cells: int, label: str) -> Measure:
+        """The histogram of the value, weighed by rows."""
+        low, high, cells = cells_of(self.low, self.high, self.whole, most_cells)
+        return Measure(
+            "",
+            "row",
+            "rows",
+            self.present,
+            self.typed.sql,
+            low,
+            high,
+            whole=self.whole,
+            label=label,
+            buckets=cells,
+            tested=self.tested,
+            absent_if_null=self.checked,
+        )
 
 
 @dataclass
@@ -97,6 +112,7 @@ class Aggregates:
     max_groups: float | None
     measures: dict[str, Measure] = field(default_factory=dict)
     columns: dict[tuple[str, ContributionBounds | None], Aggregate] = field(default_factory=dict)
+    values: dict[str, Value] = field(default_factory=dict)
 
     def column(self, node: exp.Expr) -> str:
         """The released column for an aggregate node."""
@@ -128,7 +144,7 @@ class Aggregates:
             return self._sum(node, label, test, bounds)
         if isinstance(node, exp.Avg):
             value = self._value(node.this, "AVG", test, bounds)
-            measures = (self._centred(value, label), self._number(value.present, label))
+            measures = (self._centred(value, label), self._rows_of(value, label))
             return {"kind": "avg", "label": label, "measures": measures}
         if type(node) in _SPREAD:
             return self._spread(node, label, test, bounds)
@@ -245,6 +261,30 @@ class Aggregates:
         )
         return self._add(measure, cap)
 
+    def _rows_of(self, value: _Value, label: str) -> str:
+        """The number of rows that an average is over."""
+        if self._rows is not None:
+            return self._number(value.present, label)
+        words = f"the number of rows of {label}"
+        one = double(1.0)
+        return self._add(self._in_ball(Measure("", "pair", "joint", value.present, one, 0, 1, label=words)))
+
+    def _in_ball(self, measure: Measure, *factors: _Value) -> Measure:
+        """The measure, bounded together with all others over the same rows, if rows per unit are open."""
+        if self._rows is not None:
+            return measure
+        names = tuple(self._named(value.column) for value in factors)
+        return replace(measure, level="pair", weighing="joint", factors=names)
+
+    def _named(self, value: Value) -> str:
+        """The name of a value, which is added if it is new."""
+        for name, known in self.values.items():
+            if known == value:
+                return name
+        name = f"x{len(self.values)}"
+        self.values[name] = value
+        return name
+
     def _centred(self, value: _Value, label: str) -> str:
         measure = Measure(
             "",
@@ -260,7 +300,7 @@ class Aggregates:
             tested=value.tested,
             absent_if_null=value.checked,
         )
-        return self._add(measure, self._rows)
+        return self._add(self._in_ball(measure, value), self._rows)
 
     def _squares(self, value: _Value, label: str) -> str:
         most = ((value.high - value.low) / 2) ** 2
@@ -268,7 +308,7 @@ class Aggregates:
         words = f"the sum of squares of {label}"
         measure = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=words)
         measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
-        return self._add(measure, self._rows)
+        return self._add(self._in_ball(measure, value, value), self._rows)
 
     def _spread(
         self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
@@ -278,7 +318,7 @@ class Aggregates:
         parts = (
             self._centred(value, label),
             self._squares(value, label),
-            self._number(value.present, label),
+            self._rows_of(value, label),
         )
         return {"kind": "var", "label": label, "measures": parts, "sample": sample, "root": root}
 
@@ -301,8 +341,8 @@ class Aggregates:
         sums = tuple(self._centred(value, label) for value in (one, two))
         words = f"the sum of products of {label}"
         measure = Measure("", "row", "rows", present, product, -most, most, 0, False, label=words)
-        cross = self._add(measure, self._rows)
-        n = self._number(present, label)
+        cross = self._add(self._in_ball(measure, one, two), self._rows)
+        n = self._rows_of(one, label)
         if isinstance(node, exp.Corr):
             squares = tuple(self._squares(value, label) for value in (one, two))
             return {"kind": "corr", "label": label, "measures": (*sums, *squares, cross, n)}
@@ -314,13 +354,7 @@ class Aggregates:
     ) -> Made:
         ranks = ranks_of(node, label)
         value = self._value(node.this, label.partition("(")[0], test, bounds)
-        most = GROUPED if self.keys else BUCKETS
-        low, high, cells = cells_of(value.low, value.high, value.whole, most)
-        words = f"the histogram of {label}"
-        measure = Measure(
-            "", "row", "rows", value.present, value.typed.sql, low, high, 0, value.whole, None, words, cells
-        )
-        measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
+        measure = value.histogram(GROUPED if self.keys else BUCKETS, f"the histogram of {label}")
         return {
             "kind": "quantile",
             "label": label,
@@ -356,7 +390,7 @@ class Aggregates:
         present = _both(test, there)
         return _Value(typed, present, float(low), float(high), test is not None, there is not None)
 
-    def _add(self, measure: Measure, cap: float | None) -> str:
+    def _add(self, measure: Measure, cap: float | None = None) -> str:
         """Adds a measure, unless there is an equal one already; returns its name."""
         capped = measure if cap is None else measure.capped(cap)
         for name, known in self.measures.items():

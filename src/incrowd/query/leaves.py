@@ -120,6 +120,7 @@ class Cutter:
             tuple(aggregates.columns.values()),
             2 if "replace" in relations else 1,
             below.tables,
+            values=aggregates.values,
         )
         return leaf, outer
 

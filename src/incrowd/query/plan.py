@@ -14,6 +14,7 @@ integer number of steps, and let unit u weigh t_u in all. With cap C,
   = C.
 - weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows
   and |x_i| <= L, so sum |y_i| <= t_u * L * C / t_u = C * L.
+- weighed jointly (AVG, VAR, CORR, ... whose rows per unit nobody declared): see `Measure.ball`.
 
 Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed
 value and its cap are at most 2^30 steps each (a value is clamped to the cap), and a value times a cap of
@@ -33,14 +34,15 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlglot import exp
 
 from incrowd.catalog.types import Kind
+from incrowd.query.typed import double
 
 Level = Literal["row", "pair"]
-Weighing = Literal["own", "rows"]
+Weighing = Literal["own", "rows", "joint"]
 STEPS = 30
 """A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
 WIDEST = 2**32
@@ -49,7 +51,51 @@ RELEASED = "released_"
 """What the tables of released numbers are called in the SQL above the leaves, with the leaf's number."""
 MOST_BOUND = 2.0**200
 """Bounds beyond this are refused: squares of spans, times any cap, must stay inside float64."""
+BALL: int = 2**STEPS
+"""The radius of a ball in steps: what one unit adds to all measures of the ball together."""
+ROWS_PER_NORM = 2.0
+"""How many rows at the centre weigh 1 in a ball."""
+_SECOND = 2.0
+"""A product of two deviations weighs 1 where it is this many times the product of their spreads."""
 _LEAST = 2.0**-900
+
+
+class Centre(NamedTuple):
+    """Where the values of a column lie: bought before they are summed."""
+
+    middle: float
+    spread: float
+
+
+@dataclass(frozen=True)
+class Value:
+    """A column of a ball: its clamped values between bounds, and the histogram that centres it.
+
+    In the histogram each unit weighs 1, however many rows it has.
+    """
+
+    clamped: exp.Expr
+    low: float
+    high: float
+    histogram: Measure
+
+    def shifted(self, centre: float) -> exp.Expr:
+        """The clamped value minus a centre; 0 where its square would underflow.
+
+        Adding and subtracting 2^-60 of the span leaves multiples of 2^-112 of it, and moves what is larger
+        by a rounding at most: squares and products then stay inside float64, as some engines demand.
+        """
+        inside = exp.paren(self.clamped.copy())
+        less = exp.paren(exp.Sub(this=inside, expression=double(centre)))
+        if self.low == self.high:
+            return less
+        grain = math.ldexp(1.0, math.frexp(self.high - self.low)[1] - 60)
+        more = exp.paren(exp.Add(this=less, expression=double(grain)))
+        return exp.paren(exp.Sub(this=more, expression=double(grain)))
+
+    def reach(self, centre: float) -> float:
+        """How far a value may lie from a centre."""
+        return max(abs(self.low - centre), abs(self.high - centre))
 
 
 @dataclass(frozen=True)
@@ -81,7 +127,38 @@ class Measure:
     absent_if_null: bool = False
     """True if `present` implies that the value is neither NULL nor NaN, so no second test is needed."""
     norm: Literal[1, 2] = 1
-    """How a count of units bounds the groups of one unit: 1 their number, 2 the root of their number."""
+    """How a count of units bounds the groups of one unit: 1 their number, 2 the root of their number.
+
+    For a ball: the norm that bounds all of a unit's sums together.
+    """
+    factors: tuple[str, ...] = ()
+    """In a ball, the leaf's values whose deviations from their centres are multiplied; none for a count."""
+    scale: float = 1.0
+    """In a ball, how much of the measure weighs 1."""
+
+    @property
+    def ball(self) -> str:
+        """The name of the ball that the measure is in; the empty text if it is in none.
+
+        Theorem. The measures 1..k of a ball are over the same rows. Let z_jg be unit u's sum of measure j
+        over its rows in group g, in steps of C scale_j / S with S = 2^30, clamped to 4 S in size, and t_u
+        the norm of all its z_jg (L1, or L2). With
+
+            y_jg = z_jg                  where t_u <= S
+                   z_jg * (S / t_u)      otherwise, rounded towards zero
+
+        the norm of u's y is at most S, for all measures and groups together. So noise of scale S / epsilon on
+        every number (L1, Laplace) is epsilon-DP for the whole ball, and of scale S / mu (L2, Gaussian)
+        mu-GDP: a ball is released for one price, and a unit's sums and counts shrink alike, so that ratios
+        stay averages. Float64 makes an L1 norm exceed S by less than one step, which whole numbers cannot; an
+        L2 norm is stated one step larger.
+        """
+        return self.weigh_key if self.weighing == "joint" else ""
+
+    @property
+    def line(self) -> str:
+        """What the price calls its release: its own name, or its ball's."""
+        return self.ball or self.name
 
     @property
     def limit(self) -> float:
@@ -94,6 +171,8 @@ class Measure:
     def weigh_key(self) -> str:
         """Measures with the same key shrink a unit by the same factor and share one cap."""
         present = "" if self.present is None else self.present.sql("duckdb")
+        if self.weighing == "joint":
+            return f"joint {present}"
         if self.weighing == "rows" or (self.value is None and self.level == "row"):
             return f"{self.level} rows {present}"
         value = "" if self.value is None else self.value.sql("duckdb")
@@ -103,6 +182,8 @@ class Measure:
     def sensitivity(self) -> float:
         """How far one unit moves the vector of all groups, in values, in the measure's norm."""
         assert self.cap is not None
+        if self.ball:
+            return self.cap * self.scale
         if self.norm == 2:
             return math.sqrt(self.cap)
         return self.cap * self.limit if self.weighing == "rows" else self.cap
@@ -121,13 +202,17 @@ class Measure:
 
     @property
     def step(self) -> float:
-        """The value of one step (a power of two, so exact)."""
+        """The value of one step: a power of two, so exact, except in a ball."""
+        if self.ball:
+            return self.sensitivity / BALL
         return math.ldexp(1.0, self.exponent)
 
     @property
     def sensitivity_steps(self) -> int:
         """The sensitivity in whole steps: exactly what the statement enforces."""
         assert self.cap is not None
+        if self.ball:
+            return BALL + (self.norm == 2)
         if self.norm == 2:
             # m pairs of floor(S sqrt(C / m)) steps; one more step covers the engine's rounding of the root.
             return math.isqrt(self.rows_cap * self.limit_steps**2) + 1
@@ -158,6 +243,27 @@ class Measure:
             low, high = (min(max(end, -cap), cap) for end in (self.low, self.high))
             return replace(self, cap=cap, low=low, high=high)
         return replace(self, cap=cap)
+
+    def centred(self, values: Mapping[str, Value], centres: Mapping[str, Centre], rows: float) -> Measure:
+        """A measure of a ball whose values' centres are known; so many rows at the centre weigh 1."""
+        if not self.factors:
+            return replace(self, scale=rows)
+        parts = [(values[name], centres[name]) for name in self.factors]
+        if len(parts) == 1:
+            ((_, centre),) = parts
+            return replace(self, centre=centre.middle, scale=centre.spread)
+        (one, here), (two, there) = parts
+        product = exp.Mul(this=one.shifted(here.middle), expression=two.shifted(there.middle))
+        most = one.reach(here.middle) * two.reach(there.middle)
+        square = self.factors[0] == self.factors[1]
+        return replace(
+            self,
+            value=product,
+            low=0.0 if square else -most,
+            high=most,
+            centre=here.spread**2 if square else 0.0,
+            scale=_SECOND * here.spread * there.spread,
+        )
 
 
 @dataclass(frozen=True)
@@ -234,6 +340,8 @@ class Leaf:
     tables: tuple[str, ...]
     norm: Literal[1, 2] = 1
     """The norm that bounds a unit's weights over private keys."""
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """The columns of balls, by name: their centres and spreads are bought before they are summed."""
 
     def in_l2(self) -> Leaf:
         """The leaf with the groups of a unit bounded in L2, for Gaussian noise.
@@ -243,7 +351,7 @@ class Leaf:
         """
         measures = {
             name: replace(measure, norm=2)
-            if measure.level == "pair" and measure.value is None and self.keys
+            if measure.ball or (measure.level == "pair" and measure.value is None and self.keys)
             else measure
             for name, measure in self.measures.items()
         }
@@ -255,10 +363,33 @@ class Leaf:
         return all(key.public for key in self.keys)
 
     @property
+    def listed_groups(self) -> float:
+        """How many groups public keys have, as far as the plan itself lists them; infinity otherwise."""
+        listed = [math.inf if key.values is None else len(key.values) for key in self.keys]
+        return math.prod(listed)
+
+    @property
     def columns(self) -> Mapping[str, Key | Aggregate]:
         """The columns of the leaf's released table, by name: keys k0, k1, ..., then aggregates a0, a1, ..."""
         columns: tuple[Key | Aggregate, ...] = (*self.keys, *self.aggregates)
         return {column.name: column for column in columns}
+
+    def with_centres(self, centres: Mapping[str, Centre], rows: Mapping[str, float] | None = None) -> Leaf:
+        """The leaf with a centre and a spread for each of its values; rows: what weighs 1, by ball."""
+        if not self.values:
+            return self
+        weights = rows or {}
+        measures = {
+            name: measure.centred(self.values, centres, weights.get(measure.ball, ROWS_PER_NORM))
+            if measure.ball
+            else measure
+            for name, measure in self.measures.items()
+        }
+        return replace(self, measures=measures)
+
+    def released_by(self, line: str) -> Measure:
+        """A measure that the line of a price releases."""
+        return next(measure for measure in self.measures.values() if measure.line == line)
 
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
         """The leaf with a cap for each measure that has none; `caps` is by weigh key."""
@@ -308,7 +439,8 @@ class Plan:
                 parts.append(f"{key.name} {domain} {key.values}")
             parts.extend(
                 f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
-                f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets}"
+                f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
+                f"{measure.factors}"
                 for measure in leaf.measures.values()
             )
         return "\n".join(parts)

@@ -12,7 +12,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from incrowd.backends import census_statement, postgres_sql, release_statement, spark_columns, spark_sql
+from incrowd.backends import (
+    census_statement,
+    postgres_sql,
+    range_statement,
+    release_statement,
+    spark_columns,
+    spark_sql,
+)
 from incrowd.backends.postgres_reading import reader
 from incrowd.backends.postgres_relations import Column
 from incrowd.backends.sources import projection
@@ -55,6 +62,8 @@ def statements_of(leaf: Leaf, cells: int = 45, generous: int = 5, l2: bool = Fal
     """The release and the census of a leaf."""
     if l2 and leaf.units and leaf.keys:
         leaf = leaf.in_l2()
+    if leaf.values:
+        yield range_statement(leaf).tree
     bounded, large = capped(leaf, cells, generous)
     yield release_statement(bounded, large).tree
     if leaf.uncapped:

@@ -54,6 +54,7 @@ def answer(sql: str) -> str | None:
 @example("a - (b - c)")
 @example("-(-(a))")
 @example("(a OR b) AND c")
+@example("(a + NOT a) + a IS DISTINCT FROM a")
 def test_the_engine_reads_the_same_with_and_without(expression: str) -> None:
     sql = f"SELECT a, b, c, ({expression}) AS v FROM t WHERE ({expression}) IS NOT NULL ORDER BY a, b, c"
     tree = parse(sql).tree

@@ -61,8 +61,17 @@ def _needless(paren: exp.Paren) -> bool:
         return False
     if inner in _ATOMS:
         return True
-    if inner not in _LEVELS or (outer in _TESTS and outer not in _COMPARISONS):
+    if inner not in _LEVELS or (outer in _TESTS and outer not in _COMPARISONS) or _ends_open(paren.this):
         return False
     if _LEVELS[inner] == _LEVELS[outer]:
         return outer in _CHAINS and paren.arg_key == "this"
     return _LEVELS[inner] > _LEVELS[outer]
+
+
+def _ends_open(node: exp.Expr) -> bool:
+    """True if an expression ends with NOT of something, which would reach for what follows: a + NOT b."""
+    if not isinstance(node, exp.Binary):
+        return False
+    while isinstance(node, exp.Binary):
+        node = node.expression
+    return isinstance(node, exp.Not)

@@ -1,0 +1,82 @@
+"""SQL for balls: measures over the same rows, whose sums are bounded together (`Measure.ball`).
+
+    pairs    z: the unit's sum of each measure in each group, in steps, clamped
+    shares   t: the norm of all of the unit's z, or its square; the share that counts: 1, or S / t
+
+In L2 the norm is that of z in coarser steps, each rounded up, so that squares of up to 2^22 numbers are
+added as whole numbers of 64 bits: no engine rounds them, and a sum does not depend on the order of its rows.
+The norm comes out too large by a part in 2^18 at most, and never too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from incrowd.backends.builder import PAIRS, SHARES, Builder
+from incrowd.backends.measures import BALL_BITS, joint_steps, share_of, weight_of
+from incrowd.backends.trees import applied, cast, chosen, column, integer, joined, total_of, wide
+from incrowd.query import Measure
+from incrowd.query.plan import BALL
+
+_CLAMP = 4 * BALL
+_COARSE = 2**12
+"""In L2, a coarse step in steps: z of at most 4 S has at most 2^20 of them."""
+_RADIUS = BALL // _COARSE
+_CENSUS_CLAMP = 2**30
+BALL_CELLS = 31
+"""The cells of a census in L2: squares of norms are compared, and they are at most 2^62."""
+
+
+def ball_sums(builder: Builder, measures: Sequence[Measure]) -> dict[str, exp.Expr]:
+    """For each measure of a ball, what is summed over pairs that are joined with their unit's share."""
+    sums = [_pair_sum(builder, measure, measure.step, _CLAMP) for measure in measures]
+    flat = measures[0].norm == 1
+    weight = builder.shares.name(_norm(sums) if flat else _square_norm(sums, _COARSE))
+    share = builder.shares.name(share_of(builder.shares[weight], BALL if flat else _RADIUS**2, root=not flat))
+    return {
+        measure.name: cast(
+            exp.Trunc(this=joined(exp.Mul, column(name, PAIRS), column(share, SHARES))), exp.DType.BIGINT
+        )
+        for measure, name in zip(measures, sums, strict=True)
+    }
+
+
+def ball_weight(builder: Builder, measures: Sequence[Measure]) -> str:
+    """The column of `shares` that holds what a unit weighs in a census: its norm, in L2 the norm's square."""
+    sums = [
+        _pair_sum(builder, measure, measure.scale * 2.0**-BALL_BITS, _CENSUS_CLAMP) for measure in measures
+    ]
+    return builder.shares.name(_norm(sums) if measures[0].norm == 1 else _square_norm(sums, 1))
+
+
+def _pair_sum(builder: Builder, measure: Measure, step: float, most: int) -> str:
+    """The column of `pairs` that holds a unit's sum in a group, clamped; 0 where there is none."""
+    row = builder.rows.name(joint_steps(measure, step))
+    summed, largest = total_of(column(row)), wide(most)
+    least = applied(exp.Neg, largest)
+    below, above = joined(exp.LT, summed, least), joined(exp.GT, summed, largest)
+    inside = chosen((below, least), (above, largest), default=summed)
+    return builder.pairs.name(cast(inside, exp.DType.BIGINT))
+
+
+def _norm(sums: Sequence[str]) -> exp.Expr:
+    return weight_of(_added([applied(exp.Abs, column(name)) for name in sums]), False)
+
+
+def _square_norm(sums: Sequence[str], coarse: int) -> exp.Expr:
+    squares = []
+    for name in sums:
+        size: exp.Expr = applied(exp.Abs, column(name))
+        if coarse > 1:
+            size = joined(exp.IntDiv, joined(exp.Add, size, integer(coarse - 1)), integer(coarse))
+        squares.append(joined(exp.Mul, size, size))
+    return weight_of(_added(squares), False)
+
+
+def _added(terms: Sequence[exp.Expr]) -> exp.Expr:
+    total, *others = terms
+    for term in others:
+        total = joined(exp.Add, total, term)
+    return total
