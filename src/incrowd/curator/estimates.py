@@ -3,7 +3,7 @@
 An interval at confidence c is computed from a box: each of the k measures behind a column lies within its
 half-width at confidence 1 - (1 - c)/k, so by the union bound all of them do with probability c, and
 interval arithmetic carries the box through the formula. That is conservative for ratios and exact for a
-single sum.
+single sum. Averages have intervals of their own (`ratios`), and spreads where counts are large (`moments`).
 """
 
 from __future__ import annotations

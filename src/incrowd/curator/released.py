@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from incrowd.curator import moments
 from incrowd.curator import quantiles as quantile_cells
 from incrowd.curator.estimates import Factor, Floats, Span, column
 from incrowd.curator.ratios import Noise, interval
@@ -110,7 +111,12 @@ class Released:
                 spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
             else:
                 spans[name] = Span.around(value, halfwidth)
-        return column(aggregate, leaf.measures, spans)
+        box = column(aggregate, leaf.measures, spans)
+        if aggregate.kind in ("count", "sum"):
+            return box
+        sums = {name: self._values(name) for name in aggregate.measures}
+        deviations = {name: self.noise[name].deviation for name in aggregate.measures}
+        return moments.interval(aggregate, leaf.measures, sums, deviations, box, confidence)
 
     def _values(self, measure: str) -> Floats:
         steps = self.table.column(measure).to_numpy(zero_copy_only=False).astype(np.float64)
