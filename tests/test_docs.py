@@ -11,7 +11,7 @@ import typer
 from pydantic import BaseModel
 
 import incrowd
-from incrowd.catalog import Catalog
+from incrowd.catalog import Catalog, parse
 from incrowd.cli.entry import app
 from incrowd.curator import Curator
 from incrowd.errors import QueryError
@@ -110,6 +110,19 @@ def test_the_page_about_grants_runs_as_it_stands() -> None:
     grant = names["grant"]
     assert not grant.recalled and grant.left == {} and 30 < names["median"] < 45
     assert grant.recorded is not None and names["curator"].ledger.verify().ok
+
+
+def test_the_page_about_tuning_runs_as_it_stands() -> None:
+    (block,) = blocks("docs/tune.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(block, "docs/tune.md", "exec"), names)
+    assert len(names["frame"]) == len(names["profile"].readings) and names["curator"].ledger.verify().ok
+
+
+def test_the_file_of_the_page_about_tuning_loads() -> None:
+    (text,) = blocks("docs/tune.md", "yaml")
+    loaded = parse(text + "sources: {main: {csv: visits.csv}}\nbudget: {epsilon: 1}\n")
+    assert loaded.bought_of("visits").contribution is not None
 
 
 @pytest.mark.parametrize("question", blocks("docs/sql.md", "sql"))

@@ -60,6 +60,7 @@ NAMES = {
         "Ledger",
         "Line",
         "Price",
+        "Profile",
         "Request",
         "Step",
         "Tree",

@@ -230,5 +230,5 @@ def test_gaussian_noise_counts_as_laplace_noise_of_its_width() -> None:
     """Laplace noise of scale b has the standard deviation sqrt(2) b."""
     laplace = Line(0, "sum", "m0", "", "laplace", epsilon=Fraction(1, 2))
     gaussian = Line(0, "sum", "m0", "", "gaussian", mu=0.5)
-    assert census._epsilon_like(laplace) == 0.5
-    assert census._epsilon_like(gaussian) == pytest.approx(2**0.5 * 0.5)
+    assert laplace.epsilon_like == 0.5
+    assert gaussian.epsilon_like == pytest.approx(2**0.5 * 0.5)

@@ -5,9 +5,10 @@ names and types of columns. Of SQL this room knows the names of types (`types`),
 never reads a row.
 """
 
+from incrowd.catalog.bought import BoughtColumn, BoughtTable
 from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window
 from incrowd.catalog.building import catalog_for
-from incrowd.catalog.catalog import SOLE_ANALYST, Catalog
+from incrowd.catalog.catalog import OWNER, SOLE_ANALYST, Catalog
 from incrowd.catalog.columns import Column, DomainFrom, Scalar
 from incrowd.catalog.loading import check, load, parse
 from incrowd.catalog.propose import OwnersQuestion, propose, questions
@@ -17,9 +18,12 @@ from incrowd.catalog.writing import dump
 
 __all__ = [
     "NUMERIC",
+    "OWNER",
     "SOLE_ANALYST",
     "TYPES",
     "Analyst",
+    "BoughtColumn",
+    "BoughtTable",
     "Budget",
     "Catalog",
     "Column",

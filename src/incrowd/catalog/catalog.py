@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
+from incrowd.catalog.bought import NOTHING, BoughtTable
 from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
 from incrowd.catalog.columns import DomainFrom
 from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest
@@ -22,6 +23,9 @@ from incrowd.errors import CatalogError, NotPermitted
 
 SOLE_ANALYST = "analyst"
 """Who asks where the catalog names no analysts."""
+OWNER = "owner"
+"""Who pays for what the owner buys where the catalog names analysts: from the dataset's budget alone."""
+_NOT_DECLARED = "the value that this entry is about is not in the file any more; delete the entry too"
 
 
 class Catalog(Declaration):
@@ -40,6 +44,7 @@ class Catalog(Declaration):
     defaults: Defaults = Defaults()
     sharing: Annotated[Sharing, BeforeValidator(read_sharing)] = "own"
     ledger: Name | None = None
+    bought: Mapping[Name, BoughtTable] = Field(default_factory=dict)
     _root: Path | None = PrivateAttr(default=None)
     _stem: str = PrivateAttr(default="curator")
 
@@ -48,7 +53,7 @@ class Catalog(Declaration):
     def _sections_are_mappings(cls, data: Any) -> Any:
         if not isinstance(data, Mapping):
             return data
-        for section in ("sources", "tables", "groups", "analysts"):
+        for section in ("sources", "tables", "groups", "analysts", "bought"):
             if section in data and not isinstance(data[section], Mapping):
                 raise fault("expected names, each with its fields below it", section)
         if "tables" in data and not data["tables"]:
@@ -61,6 +66,7 @@ class Catalog(Declaration):
         self._check_domains()
         self._check_budgets()
         self._check_names()
+        self._check_bought()
         return self
 
     def _check_tables(self) -> None:
@@ -144,6 +150,26 @@ class Catalog(Declaration):
                     hint = nearest(member, self.analysts)
                     raise fault(f"there is no analyst {member}, {hint}", "groups", name, "members", index)
 
+    def _check_bought(self) -> None:
+        for name, table in self.bought.items():
+            declared = self.tables.get(name)
+            if declared is None or not declared.private:
+                private = [name for name, table in self.tables.items() if table.private]
+                raise fault(f"there is no private table {name}, {nearest(name, private)}", "bought", name)
+            if table.contribution is not None and declared.contribution is None:
+                raise fault(_NOT_DECLARED, "bought", name, "contribution")
+            for column, facts in table.columns.items():
+                path = ("bought", name, "columns", column)
+                if column not in declared.columns:
+                    raise fault(f"no column {column} is declared, {nearest(column, declared.columns)}", *path)
+                for field in type(facts).model_fields:
+                    if getattr(facts, field) is not None and getattr(declared.columns[column], field) is None:
+                        raise fault(_NOT_DECLARED, *path, field)
+
+    def bought_of(self, table: str) -> BoughtTable:
+        """What tuning bought about a table."""
+        return self.bought.get(table, NOTHING)
+
     def delta_of(self, holder: Analyst | Group | Window, analyst: Analyst | None = None) -> float:
         """The delta of a promise: its own, or that of the promise above it."""
         if holder.delta is not None:
@@ -162,6 +188,11 @@ class Catalog(Declaration):
                 f"There is no analyst {name!r} in the catalog; the owner adds one under analysts."
             )
         return name
+
+    @property
+    def owner(self) -> str:
+        """Who pays for what the owner buys."""
+        return OWNER if self.analysts else SOLE_ANALYST
 
     def groups_of(self, analyst: str) -> tuple[str, ...]:
         """The groups of an analyst, in the order of the file; either side may declare the membership."""

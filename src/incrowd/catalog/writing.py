@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import yaml
 
+from incrowd.catalog.bought import BoughtTable
 from incrowd.catalog.catalog import Catalog
 from incrowd.catalog.columns import Column, DomainFrom
 from incrowd.catalog.declaration import Declaration
@@ -29,6 +30,10 @@ NOTES = {
     "defaults": "What a question gets that does not say.",
     "sharing": "Whose recorded answers an analyst gets free: own, group or all.",
     "ledger": "Where the account of spending is kept.",
+    "bought": (
+        "What incrowd tune bought: noisy measurements behind values above, which are no promises. An entry\n"
+        "# that is deleted makes its value one that you declare."
+    ),
 }
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*( [A-Za-z0-9_./*-]+)*")
 _WORDS = {"true", "false", "null"}
@@ -107,6 +112,8 @@ def _sections(catalog: Catalog) -> Iterator[list[str]]:
                 for line in table_lines(table_name, table)
             ]
             yield [f"# {note}", "tables:", *lines]
+        elif name == "bought":
+            yield bought_lines(catalog.bought)
         elif isinstance(value, Mapping):
             yield [
                 f"# {note}",
@@ -115,6 +122,21 @@ def _sections(catalog: Catalog) -> Iterator[list[str]]:
             ]
         else:
             yield [f"# {note}", f"{name}: {inline(value)}"]
+
+
+def bought_lines(bought: Mapping[str, BoughtTable]) -> list[str]:
+    """The section of what tuning bought, a measurement to a line."""
+    lines = [f"# {NOTES['bought']}", "bought:"]
+    for name, table in bought.items():
+        lines.append(f"  {scalar(name)}:")
+        if table.contribution is not None:
+            lines.append(f"    contribution: {inline(table.contribution)}")
+        if table.columns:
+            lines.append("    columns:")
+        for column, facts in table.columns.items():
+            lines.append(f"      {scalar(column)}:")
+            lines += [f"        {field}: {inline(value)}" for field, value in _said(facts).items()]
+    return lines
 
 
 def table_lines(name: str, table: Table) -> list[str]:

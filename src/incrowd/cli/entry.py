@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli import accounts, asking, explaining, screen, starting, tour
+from incrowd.cli import accounts, asking, explaining, profiling, screen, starting, tour
 from incrowd.cli.elsewhere import Commands
 from incrowd.errors import BudgetExceeded, IncrowdError
 
@@ -55,6 +55,7 @@ def _start(
 
 app.command("demo")(tour.demo)
 app.command("init")(starting.init)
+app.command("tune")(profiling.tune)
 app.command("ask")(asking.ask)
 app.command("price")(asking.price)
 app.command("budget")(accounts.budget)

@@ -165,9 +165,11 @@ def _report(out: Path, draft: Draft) -> None:
     if draft.missing:
         console.print(f"Before it can be used, replace FILL for {' and '.join(draft.missing)}.")
     else:
+        where = "" if str(out) == str(options.CATALOG) else f" --catalog {out}"
+        console.print(f'Try: incrowd price "SELECT COUNT(*) FROM {draft.tables[0].name}"{where}')
         console.print(
-            f'Try: incrowd price "SELECT COUNT(*) FROM {draft.tables[0].name}"'
-            + ("" if str(out) == str(options.CATALOG) else f" --catalog {out}")
+            f"Answers get narrower once you have spent a part of the budget on what people contribute: "
+            f"incrowd tune{where} --dry-run"
         )
 
 

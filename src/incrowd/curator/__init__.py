@@ -5,7 +5,20 @@ from incrowd.curator.curator import Curator
 from incrowd.curator.grants import Grant, Tree
 from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.pricing import Line, Price
+from incrowd.curator.profile import Profile
 from incrowd.curator.request import Request
 from incrowd.curator.schedule import Step
 
-__all__ = ["Answer", "Balance", "Curator", "Grant", "Ledger", "Line", "Price", "Request", "Step", "Tree"]
+__all__ = [
+    "Answer",
+    "Balance",
+    "Curator",
+    "Grant",
+    "Ledger",
+    "Line",
+    "Price",
+    "Profile",
+    "Request",
+    "Step",
+    "Tree",
+]

@@ -124,8 +124,8 @@ class Answer:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know before trusting the numbers."""
-        aggregates = [aggregate for leaf in self.plan.leaves for aggregate in leaf.aggregates]
-        notes = [aggregate.note for aggregate in aggregates if aggregate.note]
+        parts = [part for leaf in self.plan.leaves for part in leaf.columns.values()]
+        notes = [part.note for part in parts if part.note]
         notes += quantities.sentences(self.caps, self.beyond, self.confidence)
         for label, factor in self.factors.items():
             if factor > 1.02:

@@ -2,7 +2,8 @@
 
 Where neither the owner nor the analyst says how much one unit may contribute, a noisy census of what units
 weigh is bought with the price's census lines, and `contribution.choose` reads the caps from it. What units
-weigh in a ball depends on where values lie, which is bought before (`centres`).
+weigh in a ball depends on where values lie, which is bought before (`centres`). Where the owner bought a
+census beforehand (`tuning`), caps are read from that one, for nothing and without a pass.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.backends import Backend, Progress, census_statement, range_statement
 from incrowd.backends.statement import census_exponent
@@ -24,6 +26,7 @@ from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
 from incrowd.query import Centre, Leaf, Measure
 from incrowd.query.plan import ROWS_PER_NORM
+from incrowd.query.weights import Census
 
 WIDEST_CAP = 32
 """At most 2^32 rows or groups are chosen: noise for more could be too wide to be drawn, after payment."""
@@ -53,23 +56,21 @@ def choose_caps(
     index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
 ) -> ChosenCaps:
     """The caps of a leaf that owner and analyst left open; `keys` are its public groups."""
-    if not leaf.uncapped:
+    if not leaf.open_caps:
         return ChosenCaps()
     groups = keys.num_rows if keys is not None else (None if leaf.keys else 1)
     centres = _centres(index, leaf, price, backend, progress)
     leaf = leaf.with_centres(centres)
-    result = backend.run(census_statement(leaf).tree, progress)
+    bought_now = _bought_now(index, leaf, price, backend, progress)
     caps: dict[str, float] = {}
     generous: dict[str, float] = {}
     stated: dict[str, Stated] = {}
     rows: dict[str, float] = {}
-    for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
-        line = price.line(index, "census", weigh_key)
-        assert line is not None
-        cells = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance)
-        situation = _situation(index, leaf, price, weigh_key, groups)
+    for weigh_key, measure in leaf.open_caps.items():
+        seen = _bought_before(measure.census) if measure.census is not None else bought_now[weigh_key]
+        cells, unit = seen.cells, seen.unit
+        situation = _situation(index, leaf, price, weigh_key, groups, seen)
         chosen = contribution.choose(cells, situation)
-        unit = 2.0 ** census_exponent(measure)
         most = 2.0**WIDEST_CAP if situation.counts else math.inf
         caps[weigh_key] = unit * min(chosen.cap, most)
         large = unit * min(chosen.generous, most)
@@ -111,25 +112,65 @@ def _centres(
     return centres
 
 
-def _situation(index: int, leaf: Leaf, price: Price, weigh_key: str, groups: int | None) -> Situation:
+@dataclass(frozen=True)
+class _Seen:
+    """A noisy census: units by cell, the weight of the first cell's upper edge, and the noise's epsilon.
+
+    row: the most that one row weighs, in that weight. generous: the most that the cap G may be, likewise,
+    where the owner's file states it.
+    """
+
+    cells: NDArray[np.int64]
+    unit: float
+    epsilon: float
+    row: float
+    generous: float | None = None
+
+
+def _bought_before(census: Census) -> _Seen:
+    """The census that the owner's file holds."""
+    cap = census.cap / census.up_to
+    return _Seen(np.array(census.units), census.up_to, census.epsilon, contribution.CENSUS_ROW, cap)
+
+
+def _bought_now(
+    index: int, leaf: Leaf, price: Price, backend: Backend, progress: Progress | None
+) -> dict[str, _Seen]:
+    """The censuses that the question pays for, by weigh key."""
+    if not leaf.uncapped:
+        return {}
+    result = backend.run(census_statement(leaf).tree, progress)
+    seen = {}
+    for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
+        line = price.line(index, "census", weigh_key)
+        assert line is not None
+        cells = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance)
+        unit = 2.0 ** census_exponent(measure)
+        row = 1.0 if measure.ball else measure.limit
+        seen[weigh_key] = _Seen(cells, unit, float(line.epsilon), row / unit)
+    return seen
+
+
+def _situation(
+    index: int, leaf: Leaf, price: Price, weigh_key: str, groups: int | None, seen: _Seen
+) -> Situation:
     """What the measures that share a cap are for."""
     users = [measure for measure in leaf.measures.values() if measure.weigh_key == weigh_key]
-    measure = leaf.uncapped[weigh_key]
-    census = price.line(index, "census", weigh_key)
-    assert census is not None
+    measure = leaf.open_caps[weigh_key]
     totals = [price.line(index, "totals", user.name) for user in users]
     counts = measure.weighing in ("rows", "joint") or measure.value is None
     return Situation(
         use=_use(leaf, users, any(totals)),
-        epsilon=float(census.epsilon),
-        epsilon_sums=min(_epsilon_like(_released_by(index, user, price)) for user in users),
+        epsilon=seen.epsilon,
+        epsilon_sums=min(_released_by(index, user, price).epsilon_like for user in users),
         epsilon_totals=min((float(line.epsilon) for line in totals if line is not None), default=0.0),
         groups=groups,
-        row=(1.0 if counts else measure.limit) / 2.0 ** census_exponent(measure),
+        row=seen.row if measure.ball or not counts else 1.0,
         counts=counts,
         paired=measure.level == "pair" and measure.value is None,
         norm=measure.norm,
         distance=leaf.distance,
+        generous=seen.generous,
     )
 
 
@@ -144,11 +185,6 @@ def _released_by(index: int, measure: Measure, price: Price) -> Line:
     line = price.line(index, "quantile" if measure.buckets else "sum", measure.line)
     assert line is not None
     return line
-
-
-def _epsilon_like(line: Line) -> float:
-    """The epsilon of a line, or that of Laplace noise as wide as its Gaussian noise."""
-    return float(line.epsilon) if line.noise != "gaussian" else line.mu * 2**0.5
 
 
 def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from incrowd.curator.evidence import FALLBACK, MOST_UNSURE, Top, tail_point, top_of
 from incrowd.mechanisms import Laplace
+from incrowd.query import Measure
 
 UNEVEN = 0.25
 """How far the cut share of a group may differ from that of all, as heavy units are spread unevenly."""
@@ -49,6 +50,10 @@ _HEADROOM = ((40.0, 1.0), (12.0, 2**0.5), (-math.inf, 2.0))
 
 The fewer units the top cell shows, the more can hide above it.
 """
+CENSUS_ROW = 2.0**20
+"""What one row weighs at most, in a census of totals that was bought beforehand."""
+_HIDES = 12.0
+"""From so many nats on, units above the top cell may hide."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Situation:
     epsilon: of the census; epsilon_sums, epsilon_totals: of what is released under the caps. groups: how many
     there are, None if not known. row: the most that one row weighs. counts: rows or groups are counted, each
     of which weighs 1. paired: the weight is a number of groups. norm: of the bound on a unit's groups.
+    generous: the most that G may be, where the owner's file states it.
     """
 
     use: Use
@@ -70,6 +76,7 @@ class Situation:
     paired: bool = False
     norm: int = 1
     distance: int = 1
+    generous: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,11 @@ def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
     """The caps of a noisy census."""
     rate = situation.epsilon / situation.distance
     top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
-    generous = _generous(cells, top, rate, situation)
     held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
+    if situation.generous is None:
+        generous = _generous(cells, top, rate, situation)
+    else:
+        generous = _generous_enough(held, top, rate, situation)
     edges = 2.0 ** np.arange(len(cells))
     weights = np.minimum(_MIDDLE * edges, generous)
     if situation.use == "joint":
@@ -128,6 +138,23 @@ def lighter(cells: NDArray[np.int64], cap: float, situation: Situation) -> float
     return float(min(1.0, 2.0 * most / cap))
 
 
+def total_cap(measure: Measure, epsilon: float, distance: int) -> float:
+    """The cap of a sum over all rows, from the census that was bought about its units."""
+    census = measure.census
+    assert census is not None
+    counts = measure.weighing == "rows" or measure.value is None
+    situation = Situation(
+        "total",
+        census.epsilon,
+        epsilon,
+        row=1.0 if counts else CENSUS_ROW,
+        counts=counts,
+        distance=distance,
+        generous=census.cap / census.up_to,
+    )
+    return choose(np.array(census.units), situation).generous * census.up_to
+
+
 def most_beyond(cells: NDArray[np.int64], cap: float, situation: Situation, confidence: float) -> int:
     """How many units weigh more than a cap at most, at a confidence.
 
@@ -150,6 +177,22 @@ def _generous(cells: NDArray[np.int64], top: Top, rate: float, situation: Situat
     if situation.counts:
         generous = float(math.floor(generous))
     return generous if top.sure else min(generous, situation.row * 2.0 ** MOST_UNSURE[situation.counts])
+
+
+def _generous_enough(held: NDArray[np.float64], top: Top, rate: float, situation: Situation) -> float:
+    """G from a census that was bought before: the least edge that at most about 1/epsilon units exceed.
+
+    Such a census shows more than the noise of a question lets one see. Above a top cell that is full, as many
+    units as it takes to be seen may hide: there G keeps its headroom.
+    """
+    assert situation.generous is not None
+    if not held.any():
+        return situation.generous
+    few = situation.distance / situation.epsilon_sums
+    heavier = held.sum() - np.cumsum(held)
+    cell = int(np.flatnonzero(heavier <= few)[0])
+    full = cell == top.cell and held[cell] * rate > _HIDES
+    return situation.generous if full else min(situation.generous, 2.0**cell)
 
 
 def _best_cap(

@@ -24,9 +24,11 @@ from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.paying import Payment
 from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
+from incrowd.curator.profile import Profile
 from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Options, Request
 from incrowd.curator.schedule import Kind, Step
+from incrowd.curator.tuning import tune
 from incrowd.errors import InvalidInput
 
 
@@ -129,10 +131,13 @@ class Curator:
         """
         return self.price_of(self.prepare(Request(sql, epsilon, **options)))
 
-    def prepare(self, request: Request) -> Prepared:
-        """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount."""
+    def prepare(self, request: Request, catalog: Catalog | None = None) -> Prepared:
+        """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount.
+
+        `catalog` declares the same tables otherwise, with other bounds, say.
+        """
         self._backend.refresh(name for name, table in self.catalog.tables.items() if not table.private)
-        return preparing.prepare(request, self.catalog, self._backend, self._fields)
+        return preparing.prepare(request, catalog or self.catalog, self._backend, self._fields)
 
     def price_of(self, question: Prepared) -> Price:
         """Step 3: what the question costs each cap of its analyst."""
@@ -145,14 +150,14 @@ class Curator:
         A statement that might raise is refused while nothing is spent.
         """
         analyst = self.catalog.analyst(question.request.analyst)
-        payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), self._version())
+        payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), self.version())
         if payment.recorded is None:
             for leaf in question.plan.leaves:
                 preparing.prove(leaf, self._backend)
             payment = payment.reserve(price.guarantee, price.charged_delta)
         return payment
 
-    def _version(self) -> str:
+    def version(self) -> str:
         """The version of the data; of public tables too, for they make keys and labels."""
         self._backend.refresh(self.catalog.tables)
         return self._backend.version(self.catalog.tables)
@@ -226,8 +231,27 @@ class Curator:
             about=about,
             analyst=self.catalog.analyst(analyst),
             confidence=self.catalog.defaults.confidence if confidence is None else confidence,
-            version=self._version(),
+            version=self.version(),
         )
+
+    def tune(
+        self,
+        epsilon: float,
+        table: str | None = None,
+        *,
+        columns: Collection[str] | None = None,
+        delta: float | None = None,
+        progress: Progress | None = None,
+    ) -> Profile:
+        """A private profile of every private table, or of one; its proposals hold from now on here.
+
+        For the owner, who pays from the dataset's budget. `profile.written(text)` is the text of her file
+        with the proposals in it. columns: which to measure; all if None. delta: for the values of text
+        columns; a hundredth of the budget's if None.
+        """
+        profile = tune(self, epsilon, table, columns, delta, progress)
+        self.catalog = profile.catalog
+        return profile
 
     @property
     def backend(self) -> Backend:

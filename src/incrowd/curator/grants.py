@@ -263,7 +263,8 @@ class Grant:
         question = self.curator.prepare(replace(request, confidence=self.confidence))
         if len(question.plan.leaves) != 1:
             raise QueryError("A grant's step answers one SELECT over private rows; use a step for each.")
-        (leaf,) = question.plan.leaves
+        leaf = question.plan.leaves[0].with_bought_caps()
+        question = replace(question, plan=replace(question.plan, leaves=(leaf,)))
         if not leaf.public:
             private = ", ".join(key.label for key in leaf.keys if not key.public)
             raise QueryError(

@@ -85,7 +85,9 @@ def prove(leaf: Leaf, backend: Backend) -> None:
     """
     if leaf.values:
         backend.prove(range_statement(leaf).tree)
-    backend.prove((census_statement(leaf) if leaf.uncapped else release_statement(leaf, {})).tree)
+    backend.prove(
+        (census_statement(leaf) if leaf.uncapped else release_statement(leaf.with_bought_caps(), {})).tree
+    )
 
 
 def public_fields(catalog: Catalog, backend: Backend) -> dict[str, dict[str, Field]]:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
 from incrowd.curator.centres import DRAWS
-from incrowd.curator.contribution import LEAST_TOTAL
+from incrowd.curator.contribution import LEAST_TOTAL, total_cap
 from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import CHAIN, POINTS, draws_points, levels_of
@@ -95,6 +95,11 @@ class Line:
         steps = CHAIN if self.kind in ("sum", "keys") else 1
         stated = laplace(self.epsilon, steps)
         return stated + threshold(self.delta) if self.delta else stated
+
+    @property
+    def epsilon_like(self) -> float:
+        """Its epsilon, or that of Laplace noise as wide as its Gaussian noise."""
+        return float(self.epsilon) if self.noise != "gaussian" else self.mu * 2**0.5
 
     @property
     def _for_tree(self) -> Fraction:
@@ -233,10 +238,11 @@ def price(
     _refuse_too_little(lines, epsilon)
     stated = float(sum((line.delta for line in lines), Fraction(0)))
     spent = delta if any(line.noise == "gaussian" for line in lines) else stated
-    widths = _halfwidths(plan, lines, confidence)
+    known = _with_known_caps(plan, lines)
+    widths = _halfwidths(known, lines, confidence)
     # What is public altogether, such as the values of a declared domain, costs nothing.
     cost = float(epsilon) if lines else 0.0
-    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan), caps_of(plan))
+    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan), caps_of(known))
 
 
 def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confidence: float) -> Price:
@@ -348,11 +354,41 @@ def _ranks(leaf: Leaf, measure: str) -> tuple[float, ...]:
 def _census_weight(leaf: Leaf, weigh_key: str) -> float:
     if leaf.uncapped[weigh_key].ball:
         return _CENSUS["joint"]
-    names = {measure.name for measure in leaf.measures.values() if measure.weigh_key == weigh_key}
-    kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
-    if not kinds & {"count", "sum"}:
+    if not _linear(leaf, _sharing(leaf, weigh_key)):
         return _CENSUS["ratio"]
     return _CENSUS["groups" if leaf.keys else "total"]
+
+
+def _sharing(leaf: Leaf, weigh_key: str) -> set[str]:
+    """The measures that share a cap."""
+    return {measure.name for measure in leaf.measures.values() if measure.weigh_key == weigh_key}
+
+
+def _linear(leaf: Leaf, names: set[str]) -> bool:
+    """True if a count or a sum is made of one of the measures."""
+    return any(
+        aggregate.kind in ("count", "sum") and names & set(aggregate.measures)
+        for aggregate in leaf.aggregates
+    )
+
+
+def _with_known_caps(plan: Plan, lines: Sequence[Line]) -> Plan:
+    """The plan with the caps of sums over all rows that follow from a census bought before."""
+    leaves = []
+    for index, leaf in enumerate(plan.leaves):
+        caps = {}
+        for weigh_key, measure in leaf.open_caps.items():
+            names = _sharing(leaf, weigh_key)
+            if measure.census is None or leaf.keys or not _linear(leaf, names):
+                continue
+            epsilon = min(line.epsilon_like for line in lines if line.leaf == index and line.target in names)
+            caps[weigh_key] = total_cap(measure, epsilon, leaf.distance)
+        measures = {
+            name: measure.capped(caps[measure.weigh_key]) if measure.weigh_key in caps else measure
+            for name, measure in leaf.measures.items()
+        }
+        leaves.append(replace(leaf, measures=measures))
+    return replace(plan, leaves=tuple(leaves))
 
 
 def key_selection(epsilon: Fraction, delta: Fraction, distance: int) -> PartitionSelection:
@@ -404,11 +440,12 @@ def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, f
         if origin is None:
             continue
         index, aggregate = origin
-        measure = plan.leaves[index].measures[aggregate.measures[0]]
+        leaf = plan.leaves[index]
+        measure = leaf.measures[aggregate.measures[0]]
         if aggregate.kind in ("count", "sum") and measure.cap is not None:
             asked = (index, "sum", measure.name)
             line = next(line for line in lines if (line.leaf, line.kind, line.target) == asked)
-            mechanism = line.mechanism(measure, plan.leaves[index].distance)
+            mechanism = line.mechanism(measure, leaf.distance)
             widths[name] = float(mechanism.halfwidth(confidence)) * measure.step
     return widths
 
@@ -417,7 +454,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     notes = []
     for leaf in plan.leaves:
         kinds = {aggregate.kind for aggregate in leaf.aggregates}
-        notes += [aggregate.note for aggregate in leaf.aggregates if aggregate.note]
+        notes += [part.note for part in leaf.columns.values() if part.note]
         if leaf.uncapped:
             notes.append(
                 "How much one unit may contribute is chosen privately from the data, so half-widths are "

@@ -95,7 +95,7 @@ class Released:
 
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
         """Each released column of the leaf at a confidence."""
-        known = leaf.with_centres(self.centres).with_caps(self.caps) if leaf.uncapped else leaf
+        known = leaf.with_centres(self.centres).with_caps(self.caps) if leaf.open_caps else leaf
         return {aggregate.name: self._column(known, aggregate, confidence) for aggregate in known.aggregates}
 
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:

@@ -32,6 +32,7 @@ from incrowd.query.plan import Aggregate, Level, Measure, Value
 from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
 from incrowd.query.typed import Typed, double, said
+from incrowd.query.weights import Census
 
 Made = dict[str, Any]
 _SPREAD: dict[type[exp.Expr], tuple[bool, bool]] = {
@@ -108,7 +109,7 @@ class Aggregates:
 
     below: Sources
     keys: tuple[exp.Expr, ...]
-    rows_cap: float | None
+    rows_cap: float | Census | None
     max_groups: float | None
     measures: dict[str, Measure] = field(default_factory=dict)
     columns: dict[tuple[str, ContributionBounds | None], Aggregate] = field(default_factory=dict)
@@ -119,8 +120,17 @@ class Aggregates:
         bounds = next((written for part in node.walk() if (written := bounds_of(part)) is not None), None)
         asked = (node.sql(DIALECT), bounds)
         if asked not in self.columns:
-            self.columns[asked] = Aggregate(f"a{len(self.columns)}", **self._make(node))
+            made = self._make(node)
+            made["note"] = " ".join([made.get("note", ""), *self._bought(node, made)]).strip()
+            self.columns[asked] = Aggregate(f"a{len(self.columns)}", **made)
         return self.columns[asked].name
+
+    def _bought(self, node: exp.Expr, made: Made) -> list[str]:
+        """What to say about the bounds of the columns whose values are aggregated."""
+        if made["kind"] == "count":
+            return []
+        said = [words for column in node.find_all(exp.Column) for words in self.below.field(column).bought]
+        return [f"{made['label']}: {words}." for words in dict.fromkeys(said)]
 
     def _make(self, node: exp.Expr) -> Made:
         test: exp.Expr | None = None
@@ -219,9 +229,17 @@ class Aggregates:
         return 1.0 if not self.keys or self.below.single else self.max_groups
 
     @property
-    def _rows(self) -> float | None:
-        """The most rows that one unit counts for; None if it is still to be chosen."""
+    def _rows(self) -> float | Census | None:
+        """The most rows that one unit counts for; None, or a census, if it is still to be chosen."""
         return 1.0 if self.below.single else self.rows_cap
+
+    @property
+    def _rows_of_ratio(self) -> float | None:
+        """The most rows that one unit counts for in an average or a spread; None if they are in a ball.
+
+        A census of rows that was bought beforehand does not say what units weigh in a ball.
+        """
+        return self._rows if isinstance(self._rows, int | float) else None
 
     def _sum(
         self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
@@ -233,11 +251,12 @@ class Aggregates:
         if per_group:
             name = self._bounded_sum(value, label)
             return {"kind": "sum", "label": label, "measures": (name,), "whole": value.whole}
-        cap = None
+        cap: float | Census | None = None
         limit = max(abs(value.low), abs(value.high))
         if isinstance(node.this, exp.Column) and not self.below.single:
-            cap = self.below.field(node.this).contribution
-        if cap is None and self._rows is not None:
+            field = self.below.field(node.this)
+            cap = field.contribution if field.census is None else field.census if self.below.plain else None
+        if cap is None and isinstance(self._rows, int | float):
             cap = self._rows * limit
         measure = Measure("", "row", "own", test, value.typed.sql, value.low, value.high, label=label)
         name = self._add(replace(measure, whole=value.whole), cap)
@@ -263,7 +282,7 @@ class Aggregates:
 
     def _rows_of(self, value: _Value, label: str) -> str:
         """The number of rows that an average is over."""
-        if self._rows is not None:
+        if self._rows_of_ratio is not None:
             return self._number(value.present, label)
         words = f"the number of rows of {label}"
         one = double(1.0)
@@ -271,7 +290,7 @@ class Aggregates:
 
     def _in_ball(self, measure: Measure, *factors: _Value) -> Measure:
         """The measure, bounded together with all others over the same rows, if rows per unit are open."""
-        if self._rows is not None:
+        if self._rows_of_ratio is not None:
             return measure
         names = tuple(self._named(value.column) for value in factors)
         return replace(measure, level="pair", weighing="joint", factors=names)
@@ -300,7 +319,7 @@ class Aggregates:
             tested=value.tested,
             absent_if_null=value.checked,
         )
-        return self._add(self._in_ball(measure, value), self._rows)
+        return self._add(self._in_ball(measure, value), self._rows_of_ratio)
 
     def _squares(self, value: _Value, label: str) -> str:
         most = ((value.high - value.low) / 2) ** 2
@@ -308,7 +327,7 @@ class Aggregates:
         words = f"the sum of squares of {label}"
         measure = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=words)
         measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
-        return self._add(self._in_ball(measure, value, value), self._rows)
+        return self._add(self._in_ball(measure, value, value), self._rows_of_ratio)
 
     def _spread(
         self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
@@ -341,7 +360,7 @@ class Aggregates:
         sums = tuple(self._centred(value, label) for value in (one, two))
         words = f"the sum of products of {label}"
         measure = Measure("", "row", "rows", present, product, -most, most, 0, False, label=words)
-        cross = self._add(self._in_ball(measure, one, two), self._rows)
+        cross = self._add(self._in_ball(measure, one, two), self._rows_of_ratio)
         n = self._rows_of(one, label)
         if isinstance(node, exp.Corr):
             squares = tuple(self._squares(value, label) for value in (one, two))
@@ -390,9 +409,12 @@ class Aggregates:
         present = _both(test, there)
         return _Value(typed, present, float(low), float(high), test is not None, there is not None)
 
-    def _add(self, measure: Measure, cap: float | None = None) -> str:
+    def _add(self, measure: Measure, cap: float | Census | None = None) -> str:
         """Adds a measure, unless there is an equal one already; returns its name."""
-        capped = measure if cap is None else measure.capped(cap)
+        if isinstance(cap, Census):
+            capped = replace(measure, census=cap)
+        else:
+            capped = measure if cap is None else measure.capped(cap)
         for name, known in self.measures.items():
             if replace(known, name="", label="") == replace(capped, label=""):
                 return name

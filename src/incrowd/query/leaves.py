@@ -17,7 +17,8 @@ from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Key, Leaf, released_name
 from incrowd.query.sql import DIALECT, from_items
-from incrowd.query.typed import said
+from incrowd.query.typed import census_of, said
+from incrowd.query.weights import Census
 
 
 @dataclass
@@ -124,16 +125,23 @@ class Cutter:
         )
         return leaf, outer
 
-    def _rows(self, below: Sources) -> float | None:
+    def _rows(self, below: Sources) -> float | Census | None:
         """How many rows one unit counts for: as the analyst says, or the owner of a table that stands alone.
 
         A declared number bounds a table's own rows, which a join may multiply and a sub-query may change.
+        Where the owner bought it, the census is about those rows only.
         """
         if self.rows is not None or len(below.items) != 1:
             return self.rows
         (relation,) = below.items.values()
-        declared = [self.world.catalog.tables[name].contribution for name in relation.tables]
-        return None if len(declared) != 1 or declared[0] is None else float(declared[0])
+        if len(relation.tables) != 1:
+            return None
+        (name,) = relation.tables
+        declared = self.world.catalog.tables[name].contribution
+        bought = self.world.catalog.bought_of(name).contribution
+        if declared is None or bought is None:
+            return None if declared is None else float(declared)
+        return census_of(declared, bought) if below.plain else None
 
 
 def _outer(

@@ -49,7 +49,9 @@ class World:
         if not declared.private:
             fields = {fold(name): field for name, field in self.public_columns.get(table, {}).items()}
         for name, column in declared.columns.items():
-            fields[fold(name)] = field_of(table, name, column)
+            fields[fold(name)] = field_of(
+                table, name, column, self.catalog.bought_of(table).columns.get(name)
+            )
         if declared.unit is not None:
             for name, part in zip(declared.unit.columns, ("column", "partition"), strict=False):
                 fields[fold(name)] = replace(fields[fold(name)], unit=part)  # type: ignore[arg-type]
@@ -81,6 +83,8 @@ class Relation:
     materialize: bool = False
     single: bool = False
     """Whether no unit has more than one row."""
+    plain: bool = False
+    """Whether each row is another row of one private table, so that a unit has no more rows than there."""
 
     @property
     def private(self) -> bool:
@@ -107,6 +111,11 @@ class Sources:
     def tables(self) -> tuple[str, ...]:
         """The private tables below."""
         return tuple(dict.fromkeys(name for relation in self.items.values() for name in relation.tables))
+
+    @property
+    def plain(self) -> bool:
+        """Whether each row is another row of one private table."""
+        return len(self.items) == 1 and all(relation.plain for relation in self.items.values())
 
     @property
     def materialize(self) -> bool:
@@ -303,7 +312,7 @@ def _table(node: exp.Table, world: World, numbered: bool) -> Relation:
     if unit is None:
         return Relation(scan, fields, None)
     units = tuple(fold(column) for column in unit.columns)
-    return Relation(scan, fields, units, (name,), single=unit.is_row)
+    return Relation(scan, fields, units, (name,), single=unit.is_row, plain=True)
 
 
 def _numbered(table: str, fields: Mapping[str, Field], alias: exp.TableAlias) -> exp.Subquery:
@@ -338,7 +347,7 @@ def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Rel
         rows = rows.select(exp.alias_(typed.sql, name, quoted=True), copy=False)
         fields[name] = field_from(column.unalias(), typed, below, name)
     units, rows = carry_units(rows, below)
-    return Relation(rows, fields, units, below.tables, below.materialize, below.single)
+    return Relation(rows, fields, units, below.tables, below.materialize, below.single, below.plain)
 
 
 def carry_units(rows: exp.Select, below: Sources) -> tuple[tuple[str, ...] | None, exp.Select]:

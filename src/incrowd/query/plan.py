@@ -40,6 +40,7 @@ from sqlglot import exp
 
 from incrowd.catalog.types import Kind
 from incrowd.query.typed import double
+from incrowd.query.weights import Census
 
 Level = Literal["row", "pair"]
 Weighing = Literal["own", "rows", "joint"]
@@ -135,6 +136,8 @@ class Measure:
     """In a ball, the leaf's values whose deviations from their centres are multiplied; none for a count."""
     scale: float = 1.0
     """In a ball, how much of the measure weighs 1."""
+    census: Census | None = None
+    """What the owner bought about its units, from which its cap is chosen; None if nothing was."""
 
     @property
     def ball(self) -> str:
@@ -279,6 +282,8 @@ class Key:
     domain: exp.Query | None = None
     label: str = ""
     values: tuple[Any, ...] | None = None
+    note: str = ""
+    """What a reader must know about a domain that was bought."""
 
     @property
     def public(self) -> bool:
@@ -401,12 +406,27 @@ class Leaf:
 
     @property
     def uncapped(self) -> dict[str, Measure]:
-        """One measure for each weigh key whose cap is still to be chosen."""
+        """One measure for each weigh key about which a census must be bought to choose its cap."""
+        return {key: measure for key, measure in self.open_caps.items() if measure.census is None}
+
+    @property
+    def open_caps(self) -> dict[str, Measure]:
+        """One measure for each weigh key whose cap is still to be chosen, from any census."""
         open_caps: dict[str, Measure] = {}
         for measure in self.measures.values():
             if measure.cap is None:
                 open_caps.setdefault(measure.weigh_key, measure)
         return open_caps
+
+    def with_bought_caps(self) -> Leaf:
+        """The leaf in which each cap that the owner bought is as it is written in her file."""
+        caps = {
+            name: measure
+            if measure.cap is not None or measure.census is None
+            else measure.capped(measure.census.cap)
+            for name, measure in self.measures.items()
+        }
+        return replace(self, measures=caps)
 
 
 @dataclass(frozen=True)
@@ -440,7 +460,7 @@ class Plan:
             parts.extend(
                 f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
                 f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
-                f"{measure.factors}"
+                f"{measure.factors}" + ("" if measure.census is None else f" {measure.census}")
                 for measure in leaf.measures.values()
             )
         return "\n".join(parts)

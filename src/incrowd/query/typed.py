@@ -14,12 +14,14 @@ from typing import Any, Literal
 
 from sqlglot import exp
 
-from incrowd.catalog import Column, DomainFrom
+from incrowd.catalog import BoughtColumn, Column, DomainFrom
+from incrowd.catalog.bought import BoughtContribution
 from incrowd.catalog.names import fold as fold
 from incrowd.catalog.types import NUMERIC, Kind, kind_of
 from incrowd.errors import QueryError
 from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
+from incrowd.query.weights import Census
 
 UnitPart = Literal["", "column", "partition"]
 LARGE = 1074
@@ -52,6 +54,12 @@ class Field:
     """Its size as a number (`magnitude`), where a sub-query computes it."""
     weight: int = 1
     """How large an expression it stands for (`growth`)."""
+    census: Census | None = None
+    """What the owner bought about what units' values add up to; `contribution` is then no promise."""
+    bought: tuple[str, ...] = ()
+    """What a reader must know about bounds that were bought."""
+    unlisted: str = ""
+    """What a reader must know about a domain that was bought."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +115,8 @@ def said(node: exp.Expr) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def field_of(table: str, name: str, column: Column) -> Field:
-    """The facts that the owner declares of a column."""
+def field_of(table: str, name: str, column: Column, bought: BoughtColumn | None = None) -> Field:
+    """The facts that the owner declares of a column, or bought."""
     kind = kind_of(column.type)
     limits = column.limits
     low = high = None
@@ -119,7 +127,37 @@ def field_of(table: str, name: str, column: Column) -> Field:
     values = column.values
     if column.type == "decimal" and values is not None:
         values = tuple(float(value) for value in values)  # type: ignore[arg-type]
-    return Field(kind, low, high, column.nullable, values, domain, f"{table}.{name}", contribution, limits)
+    declared = Field(
+        kind, low, high, column.nullable, values, domain, f"{table}.{name}", contribution, limits
+    )
+    return declared if bought is None else _bought(declared, column, bought)
+
+
+def _bought(field: Field, column: Column, bought: BoughtColumn) -> Field:
+    """The field with what was bought about it: a census in place of a promise, and words for answers."""
+    census, said = None, []
+    if bought.contribution is not None and field.contribution is not None:
+        census = census_of(field.contribution, bought.contribution)
+    if bought.bounds is not None and column.bounds is not None:
+        low, high = column.bounds
+        many = bought.bounds.outside
+        others = "no unit has" if many == 0 else f"at most {many:,} units have"
+        said.append(
+            f"values of {field.name} are clamped into [{low}, {high}], which was bought: at 95% confidence, "
+            f"{others} others"
+        )
+    unlisted = ""
+    if bought.domain is not None:
+        unlisted = (
+            f"The values of {field.name} were bought: one that fewer than about {bought.domain.least:,} "
+            "units share may be missing, and rows with other values are in no group."
+        )
+    return replace(field, census=census, bought=tuple(said), unlisted=unlisted)
+
+
+def census_of(cap: float, bought: BoughtContribution) -> Census:
+    """What was bought about a contribution, with the cap that the owner's file states now."""
+    return Census(float(cap), bought.up_to, bought.units, bought.epsilon)
 
 
 def enumerated(field: Field) -> tuple[Any, ...] | None:

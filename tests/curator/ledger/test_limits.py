@@ -39,6 +39,7 @@ def test_without_analysts_the_dataset_is_the_only_cap() -> None:
 def test_an_analyst_is_held_by_dataset_groups_herself_and_her_day() -> None:
     declared = caps(analysts=PEOPLE, groups=STAFF)
     assert declared.holders == {
+        "owner": ("dataset",),
         "ana": ("dataset", "group:staff", "analyst:ana", "day:ana"),
         "bob": ("dataset", "group:staff", "analyst:bob"),
         "cyd": ("dataset", "analyst:cyd"),

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from incrowd.catalog import SOLE_ANALYST, Catalog, Sharing
+from incrowd.catalog import OWNER, SOLE_ANALYST, Catalog, Sharing
 from incrowd.curator.ledger.chain import canonical, digest
 from incrowd.errors import BudgetExceeded, NotPermitted
 from incrowd.privacy import Capacity, Guarantee, capacity
@@ -98,7 +98,7 @@ class Caps:
             holders[name] = tuple(keys)
         return cls(
             caps=caps,
-            holders=holders or {SOLE_ANALYST: (DATASET,)},
+            holders={OWNER: (DATASET,), **holders} if holders else {SOLE_ANALYST: (DATASET,)},
             query_caps=query_caps,
             groups={name: frozenset(catalog.groups_of(name)) for name in catalog.analysts},
             sharing=catalog.sharing,
