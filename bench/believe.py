@@ -8,6 +8,14 @@ For each table, question and epsilon, the same question is released many times. 
 - rmse, and rmse over that of the best cap which somebody who knows the data would declare.
 Lines out of range end with what is.
 
+Lines "people by private key" are about groups that may be hidden:
+- cover: how often the interval of a group that is shown holds its number of people;
+- near: the same for the groups that are shown less than 95% of the time;
+- wide: the median half-width over that of Laplace noise at the whole epsilon, for as many groups as a unit
+  is in;
+- half, usual: the sizes that the answer names, shown at least half and 95% of the time; then how often groups
+  of at least these sizes were.
+
     python bench/believe.py [--releases N] [--data FOLDER] [--only WORD]
 """
 
@@ -27,6 +35,7 @@ from incrowd import Curator
 from incrowd.curator.quantities import caps_of
 from incrowd.curator.releasing import Exact
 from incrowd.curator.request import Request
+from incrowd.curator.showing import shown_sizes
 
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
 Weigh = Callable[[float], np.ndarray]
@@ -195,6 +204,71 @@ def line(table: Table, question: str, epsilon: float, releases: int) -> str:
     )
 
 
+PRIVATE = "people by private key"
+
+
+def private_line(name: str, epsilon: float, releases: int) -> str:
+    """One line about groups that may be hidden, of 1 to 4,000 people, or rows."""
+    sizes = np.unique(np.geomspace(1, 4_000, 300).astype(int))
+    truth = {f"k{place}": int(size) for place, size in enumerate(sizes)}
+    units = np.arange(sum(truth.values()))
+    frame = pd.DataFrame({"unit": units, "key": np.repeat(list(truth), list(truth.values()))})
+    groups = 2 if name == "several" else 1
+    if groups > 1:
+        # Everybody is in a second group too, of the same size.
+        frame = pd.concat((frame, frame.assign(key=frame["key"] + "b")))
+        truth |= {f"{key}b": size for key, size in truth.items()}
+    unit = "row" if name == "rows" else "unit"
+    counted = "COUNT(*)" if unit == "row" else "COUNT(DISTINCT unit)"
+    question = f"SELECT key, {counted} AS n FROM t GROUP BY key"
+    covered: list[tuple[int, bool]] = []
+    halves, named = [], []
+    with Curator.from_tables(t=frame, unit=unit, budget=(1e9, 0.5)) as curator:
+        prepared = curator.prepare(Request(question, epsilon, delta=1e-6))
+        price = curator.price_of(prepared)
+        for _ in range(releases):
+            (released,) = curator.noise(
+                curator.execute(prepared, curator.choose_caps(prepared, price)), price
+            )
+            (leaf,) = prepared.plan.leaves
+            (span,) = released.columns(leaf, 0.95).values()
+            known = leaf.with_caps(released.caps) if leaf.uncapped else leaf
+            (line,) = (line for line in price.lines if line.delta)
+            named.append(shown_sizes(known, line))
+            for key, low, high in zip(
+                released.table.column("k0").to_pylist(), span.low, span.high, strict=True
+            ):
+                covered.append((truth[key], bool(low <= truth[key] <= high)))
+                halves.append((high - low) / 2)
+    half, usual = (int(np.median(column)) for column in zip(*named, strict=True))
+    near = [held for size, held in covered if size < usual]
+    shown = [
+        sum(size >= least for size, _ in covered)
+        / releases
+        / max(1, sum(size >= least for size in truth.values()))
+        for least in (half, usual)
+    ]
+    cover, wide = (
+        float(np.mean([held for _, held in covered])),
+        float(np.median(halves)) * epsilon / 3 / groups,
+    )
+    spread = 3 * math.sqrt(0.05 * 0.95 / max(len(near), 1))
+    faults = [
+        word
+        for word, wrong in (
+            ("cover", not 0.94 <= cover <= 0.99),
+            ("near", bool(near) and not 0.94 - spread <= float(np.mean(near)) <= 0.99 + spread),
+            ("wide", wide > 1.5),
+        )
+        if wrong
+    ]
+    return (
+        f"{name:8} {PRIVATE} {epsilon:5} cover {cover:6.1%} near "
+        f"{float(np.mean(near)) if near else math.nan:6.1%} wide {wide:5.2f} half {half} usual {usual} shown "
+        f"{shown[0]:.1%} {shown[1]:.1%} {' '.join(faults)}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--releases", type=int, default=100)
@@ -209,6 +283,10 @@ def main() -> None:
                 for epsilon in EPSILONS:
                     print(line(table, question, epsilon, said.releases), flush=True)
                     sys.stdout.flush()
+    for name in ("rows", "people", "several"):
+        if said.only in f"{name} {PRIVATE}":
+            for epsilon in EPSILONS:
+                print(private_line(name, epsilon, said.releases), flush=True)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ NAMES = {
         "StableHistogram",
         "StableMode",
         "SubsampleAndAggregate",
+        "TruncatedLaplace",
         "UnboundedQuantile",
         "Variance",
         "order_statistic",

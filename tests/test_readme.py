@@ -51,7 +51,8 @@ def shape(text: str) -> list[str]:
 
 
 def rows(text: str) -> list[dict[str, str]]:
-    header, *lines = (line.split() for line in text.splitlines())
+    """The lines of a printed table; sentences below it are left out."""
+    header, *lines = (line.split() for line in text.splitlines() if not line.startswith("Small groups"))
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 

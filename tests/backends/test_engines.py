@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from incrowd.backends import Statement, census_statement, release_statement
+from incrowd.backends import Statement, census_statement, distinct_values, release_statement
 from incrowd.backends.trees import text_of
+from incrowd.query import plan
 from tests.backends.engines import ENGINES, house
 from tests.backends.grammar import Asked, questions
 from tests.backends.houses import capped, plan_of, run, tables_from
@@ -121,3 +122,32 @@ def test_empty_tables_and_one_unit_with_every_row_have_the_same_integers(engine:
         bounded, large = capped(leaf, 3, 5)
         same(engine, "user", release_statement(bounded, large))
     same(engine, "user", census_statement(counted))
+
+
+@pytest.mark.parametrize("engine", ["postgres", "spark"])
+def test_units_in_too_many_groups_are_left_out_alike_where_a_count_decides(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "MOST_GROUPS", 2)
+    monkeypatch.setattr(plan, "FEW_SHOWN", 0)
+    sql = "SELECT v.grp, COUNT(DISTINCT v.user_id) FROM visits AS v GROUP BY 1"
+    (leaf,) = plan_of(sql, "user", groups=1).leaves
+    assert leaf.shown_by == "m0"
+    furnish(engine, "user", tables_from(5, wild=True))
+    for bounded in (leaf, leaf.in_l2()):
+        same(engine, "user", release_statement(bounded))
+
+
+@pytest.mark.parametrize("engine", ["postgres", "spark"])
+def test_bins_are_listed_alike(engine: str) -> None:
+    for expression in ("FLOOR(v.f / 2) * 2", "CAST(ROUND(v.f) AS TEXT)", "CEIL(v.f) / 4"):
+        (leaf,) = plan_of(f"SELECT {expression} AS k, COUNT(*) FROM visits AS v GROUP BY 1", "row").leaves
+        (key,) = leaf.keys
+        assert key.public and key.domain is not None
+        listed = [
+            sorted(
+                map(str, house(name, "row").backend.run(distinct_values(key.domain)).column("v").to_pylist())
+            )
+            for name in ("duckdb", engine)
+        ]
+        assert listed[0] == listed[1] and len(listed[0]) > 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from fractions import Fraction
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from incrowd.backends import DuckDB, census_statement, release_statement
 from incrowd.backends.measures import CENSUS_CELLS, KEY_MASS
 from incrowd.catalog import catalog_for
-from incrowd.query import Contribution, Leaf, bound, parse
+from incrowd.query import Contribution, Leaf, bound, parse, plan
 
 Row = tuple[int, str, int]
 ROWS = st.lists(st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.integers(-3, 12)), max_size=25)
@@ -53,7 +54,7 @@ def test_counts_shrink_by_the_number_of_rows(keyed: bool, rows: list[Row], cap: 
 @SETTINGS
 @given(rows=ROWS)
 def test_key_weights_are_shares_of_one_mass(rows: list[Row]) -> None:
-    _, released = run("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", rows, 2)
+    _, released = run("SELECT g, SUM(x) FROM t GROUP BY g", rows, 2)
     groups: dict[int, set[str]] = defaultdict(set)
     for unit, group, _ in rows:
         groups[unit].add(group)
@@ -61,7 +62,20 @@ def test_key_weights_are_shares_of_one_mass(rows: list[Row]) -> None:
     for held in groups.values():
         for group in held:
             expected[group] += KEY_MASS // len(held)
-    assert {row["k0"]: row["n1"] for row in released} == dict(expected)
+    assert {row["k0"]: row["n0"] for row in released if row["part"] == 1} == dict(expected)
+
+
+@pytest.mark.parametrize("groups", [1, 5, 9, 40])
+def test_a_unit_in_more_groups_than_may_count_adds_nothing_where_a_count_decides(
+    groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan, "MOST_GROUPS", 9)
+    monkeypatch.setattr(plan, "FEW_SHOWN", 0)
+    rows: list[Row] = [(1, f"g{group}", 0) for group in range(groups)]
+    leaf, released = run("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", rows, 2, l2=True)
+    one = leaf.measures["m0"].limit_steps
+    share = one if groups <= 2 else math.floor(one * math.sqrt(2 / groups)) if groups <= 9 else 0
+    assert [row["n0"] for row in released] == [share] * groups
 
 
 @SETTINGS

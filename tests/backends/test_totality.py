@@ -40,6 +40,7 @@ NUMBERS = [
     "ROUND({n}, 18)",
     "ROUND({n}, -18)",
     "SIGN({n})",
+    "WIDTH_BUCKET({n}, -2, 5, 4)",
     "LN({n})",
     "LOG({n})",
     "LOG(2, {n})",

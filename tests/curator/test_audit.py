@@ -26,14 +26,15 @@ from incrowd.adversary.audit.binomial import at_least, at_most
 from incrowd.backends import DuckDB, statement
 from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import contribution as caps
-from incrowd.curator import preparing, quantiles, releasing
+from incrowd.curator import preparing, quantiles, releasing, showing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.released import Released
 from incrowd.curator.request import Request
-from incrowd.curator.thresholds import threshold_for
-from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
+from incrowd.curator.thresholds import count_threshold_for, threshold_for
+from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection, TruncatedLaplace
 from incrowd.noise import categorical
 from incrowd.query import Measure, Plan, bound
+from incrowd.query.plan import MOST_GROUPS
 
 from .repeating import answers
 
@@ -250,7 +251,7 @@ def test_units_in_many_groups_are_as_private_as_gaussian_noise_says() -> None:
     assert lower_bound(scores, price.delta) <= price.epsilon
 
 
-def narrowed(self: Line, measure: Measure, distance: int) -> Laplace | Gaussian:
+def narrowed(self: Line, measure: Measure, distance: int) -> Laplace | Gaussian | TruncatedLaplace:
     return mechanism(replace(self, epsilon=self.epsilon * 2, mu=self.mu * 2), measure, distance)
 
 
@@ -306,7 +307,8 @@ def test_a_distance_that_is_ignored_is_caught(name: str, monkeypatch: pytest.Mon
 
 DELTA = 0.02
 LONELY = ((9, 0, 0.0),)
-EVERYWHERE = tuple((9, group, 0.0) for group in range(KEY_MASS))
+EVERYWHERE = tuple((9, group, 0.0) for group in range(MOST_GROUPS))
+SOMEWHERE = tuple((9, group, 0.0) for group in range(12))
 ALONE = {
     "rows": House(
         "SELECT g, COUNT(*) AS n FROM t GROUP BY g",
@@ -322,10 +324,39 @@ ALONE = {
         (),
         EVERYWHERE,
         EVERYWHERE,
-        size=KEY_MASS,
-        blocks=60,
+        size=MOST_GROUPS,
+        blocks=20,
         public=False,
-        asked={"epsilon": 8.0, "groups": 4},
+        asked={"epsilon": 8.0, "groups": 8},
+    ),
+    "units in more groups than their cap": House(
+        "SELECT g, COUNT(DISTINCT id) AS n FROM t GROUP BY g",
+        (),
+        SOMEWHERE,
+        SOMEWHERE,
+        size=12,
+        blocks=3_000,
+        public=False,
+        asked={"epsilon": 2.0, "groups": 3},
+    ),
+    "rows, by a selection": House(
+        "SELECT g, SUM(x) AS s FROM t GROUP BY g",
+        (),
+        LONELY,
+        LONELY,
+        unit="row",
+        blocks=3_000,
+        public=False,
+    ),
+    "units, by weights of keys": House(
+        "SELECT g, SUM(x) AS s FROM t GROUP BY g",
+        (),
+        EVERYWHERE[:KEY_MASS],
+        EVERYWHERE[:KEY_MASS],
+        size=KEY_MASS,
+        blocks=40,
+        public=False,
+        asked={"epsilon": 8.0, "contribution": 4},
     ),
 }
 
@@ -345,7 +376,7 @@ def shown_alone(house: House, times: int = 40) -> tuple[int, int, Price]:
 @pytest.mark.parametrize("name", ALONE)
 def test_a_key_that_only_one_unit_has_is_shown_no_more_often_than_delta(name: str) -> None:
     hits, of, price = shown_alone(ALONE[name])
-    (line,) = (candidate for candidate in price.lines if candidate.kind == "keys")
+    (line,) = (candidate for candidate in price.lines if candidate.delta)
     assert least(hits, of) <= line.delta <= DELTA
     assert hits > 0  # there was something to see
 
@@ -354,10 +385,17 @@ def test_a_key_that_only_one_unit_has_is_shown_no_more_often_than_delta(name: st
 def test_a_threshold_lower_by_the_weight_of_a_unit_is_caught(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(releasing, "threshold_for", lambda *given: threshold_for(*given) - KEY_MASS)
+    monkeypatch.setattr(showing, "threshold_for", lambda *given: threshold_for(*given) - KEY_MASS)
     # Where each row is a unit, keys are chosen by their number of units: the same bug counts one too many.
     chosen = PartitionSelection.release
     monkeypatch.setattr(PartitionSelection, "release", lambda self, counts: chosen(self, counts + 1))
+    monkeypatch.setattr(
+        showing,
+        "count_threshold_for",
+        lambda *given: count_threshold_for(*given) - given[-1].limit_steps,
+    )
+    drawn = TruncatedLaplace.release
+    monkeypatch.setattr(TruncatedLaplace, "release", lambda self, counts: drawn(self, counts + self.largest))
     hits, of, _ = shown_alone(ALONE[name])
     assert least(hits, of) > DELTA
 
@@ -390,10 +428,10 @@ def test_shown_keys_and_their_counts_tell_neighbours_apart_no_better_than_the_pr
 
 
 def test_keys_and_counts_with_a_quarter_of_the_noise_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def narrow(epsilon: Fraction, *, sensitivity: int) -> Laplace:
-        return Laplace(epsilon * 4, sensitivity=sensitivity)
+    def narrow(epsilon: Fraction, delta: Fraction, **steps: int) -> TruncatedLaplace:
+        return TruncatedLaplace(epsilon * 4, delta, **steps)
 
-    monkeypatch.setattr("incrowd.curator.pricing.Laplace", narrow)
+    monkeypatch.setattr("incrowd.curator.pricing.TruncatedLaplace", narrow)
     scores, price = crowds(CROWDED, TIMES)
     assert lower_bound(scores, price.delta) > price.epsilon
 

@@ -17,7 +17,7 @@ from incrowd import Curator, InvalidInput, NotPermitted, QueryError
 from incrowd.curator import pricing
 from incrowd.curator.pricing import Line, Price
 from incrowd.curator.request import Request
-from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.privacy import approximate, bounded_range, compose, gaussian, laplace, least_sigma, threshold
 
 PEOPLE = pa.table(
@@ -63,7 +63,9 @@ def test_laplace_shares_add_up_to_epsilon_exactly() -> None:
     assert sum((line.epsilon for line in price.lines), Fraction(0)) == Fraction("0.7")
 
 
-def lines_and_measures(made: Curator, question: str, price: Price) -> list[tuple[Line, Laplace | Gaussian]]:
+def lines_and_measures(
+    made: Curator, question: str, price: Price
+) -> list[tuple[Line, Laplace | Gaussian | TruncatedLaplace]]:
     plan = made.prepare(Request(question)).plan
     pairs = []
     for line in price.lines:
@@ -218,6 +220,43 @@ def test_sums_are_clamped_to_what_mechanisms_take() -> None:
     assert MOST_RELEASED <= LIMIT
 
 
+COUNTED = "SELECT town, COUNT(DISTINCT id) AS n FROM people GROUP BY town"
+
+
+@pytest.mark.parametrize(
+    ("groups", "noise", "kind"),
+    [(1, "thresholded", TruncatedLaplace), (5, "thresholded", TruncatedLaplace), (6, "gaussian", Gaussian)],
+)
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_a_count_that_decides_has_all_of_epsilon_and_the_noise_of_its_cap(
+    relation: str, groups: int, noise: str, kind: type
+) -> None:
+    with curator(relation=relation) as asked:
+        question = asked.prepare(Request(COUNTED, 0.5, delta=1e-6, groups=groups))
+        (line,) = asked.price_of(question).lines
+    (leaf,) = question.plan.leaves
+    mechanism = line.mechanism(leaf.measures["m0"], leaf.distance)
+    assert (line.kind, line.noise) == ("sum", noise) and isinstance(mechanism, kind)
+    assert line.guarantee.epsilon(1e-6) == pytest.approx(0.5, rel=1e-3)
+    if isinstance(mechanism, TruncatedLaplace):
+        one = leaf.measures["m0"].limit_steps
+        assert mechanism.sensitivity == groups * one * leaf.distance and mechanism.largest == one
+        assert mechanism.exact_epsilon == Fraction(1, 2) and mechanism.exact_delta == Fraction(1, 10**6)
+
+
+def test_a_count_whose_cap_is_open_is_ready_for_either_noise() -> None:
+    with curator() as asked:
+        question = asked.prepare(Request(COUNTED, 0.5, delta=1e-6))
+        price = asked.price_of(question)
+    census, line = price.lines
+    assert line.noise == "thresholded" and census.epsilon + line.epsilon == Fraction(1, 2)
+    assert gaussian(line.mu).delta(float(line.epsilon)) <= 5e-7
+    (leaf,) = question.plan.leaves
+    for cap, kind in ((1.0, TruncatedLaplace), (5.0, TruncatedLaplace), (6.0, Gaussian), (900.0, Gaussian)):
+        known = leaf.with_caps(dict.fromkeys(leaf.uncapped, cap))
+        assert isinstance(line.mechanism(known.measures["m0"], leaf.distance), kind)
+
+
 def test_each_line_states_the_event_of_its_noise() -> None:
     third, small = Fraction(1, 3), Fraction(1, 10**6)
 
@@ -234,6 +273,8 @@ def test_each_line_states_the_event_of_its_noise() -> None:
     assert line("sum", "gaussian", mu=0.5).guarantee == gaussian(0.5)
     assert line("keys", "gaussian", mu=0.5, delta=small).guarantee == gaussian(0.5) + threshold(small)
     assert line("keys", "selection", epsilon=third, delta=small).guarantee == approximate(third, small)
+    counts = line("sum", "thresholded", epsilon=third, mu=0.1, delta=small)
+    assert counts.guarantee == approximate(third, small) and counts.threshold_delta == small / 2
     # A quarter of it draws the point; the rest, or all, is shared by the levels of the tree.
     point = line("quantile", "exponential", epsilon=third, levels=4)
     assert point.guarantee == bounded_range(third / 4) + laplace(third / 4 * 3 / 4, 1024) * 4

@@ -118,6 +118,7 @@ def test_a_release_has_its_keys_and_measures_or_one_empty_number(
 
 
 STREETS = "SELECT street, COUNT(*) AS n FROM people GROUP BY street"
+PAID = "SELECT street, SUM(pay) AS paid FROM people GROUP BY street"
 
 
 @pytest.mark.parametrize(("delta", "half"), [(0.0, KEY_MASS // 2), (1e-6, int(KEY_MASS / 2**0.5))])
@@ -176,11 +177,34 @@ def test_groups_come_in_the_order_of_their_keys_with_their_own_numbers(curator: 
 @pytest.mark.parametrize("unit", ["id", "row"])
 def test_a_private_group_of_one_unit_is_hidden_and_one_of_many_is_shown(unit: str) -> None:
     """Fails by chance below 1e-6: 20,000 groups are each shown with a chance below 1e-12."""
-    with Curator.from_tables(people=PEOPLE, unit=unit, budget=(20.0, 0.5)) as curator:
-        question, price = asked(curator, STREETS, 8.0, contribution=3, delta=1e-12)
+    with Curator.from_tables(people=PEOPLE, unit=unit, bounds={"pay": (0, 8)}, budget=(20.0, 0.5)) as curator:
+        question, price = asked(curator, PAID, 8.0, contribution=3, delta=1e-12)
         exact = executed(curator, question)
     for weight, shown in ((0, 0), (KEY_MASS, 0), (1_000 * KEY_MASS, GROUPS)):
         assert noise(0, many(exact, 0, weight), price).table.num_rows == shown
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    ("unit", "groups", "kind"), [("row", None, "laplace"), ("id", 2, "laplace"), ("id", 40, "gaussian")]
+)
+def test_a_count_of_units_decides_which_groups_are_shown(unit: str, groups: int | None, kind: str) -> None:
+    """Fails by chance below 1e-6: 20,000 groups are each shown with a chance below 1e-12."""
+    counted = "COUNT(*)" if unit == "row" else "COUNT(DISTINCT id)"
+    with Curator.from_tables(people=PEOPLE, unit=unit, budget=(20.0, 0.5)) as curator:
+        question, price = asked(
+            curator, STREETS.replace("COUNT(*)", counted), 8.0, groups=groups, delta=1e-12
+        )
+        exact = executed(curator, question)
+    assert exact.weights is None and [line.target for line in price.lines] == ["m0"]
+    one = exact.leaf.measures["m0"].limit_steps
+    for units, shown in ((0, 0), (1, 0), (5_000, GROUPS)):
+        released = noise(0, many(exact, units * one), price)
+        assert released.table.num_rows == shown and released.noise["m0"].kind == kind
+    counts = released.table.column("m0").to_numpy() / one
+    assert abs(np.median(counts) - 5_000) < 1
+    least = released.noise["m0"].least
+    assert least is not None and np.abs(counts - 5_000).max() < least / one
 
 
 def test_quantiles_are_released_as_cells_between_their_ends(curator: Curator) -> None:

@@ -41,6 +41,7 @@ from incrowd.mechanisms import (
     StableHistogram,
     StableMode,
     SubsampleAndAggregate,
+    TruncatedLaplace,
     UnboundedQuantile,
     Variance,
 )
@@ -49,6 +50,7 @@ MECHANISMS = [
     Laplace(1.0),
     Laplace(scale=Fraction(1, 3), sensitivity=0.1, grid=Fraction(1, 1024), size=3),
     Laplace(Fraction(1, 10), grid=INTEGERS),
+    TruncatedLaplace(1.0, 1e-6, sensitivity=3, largest=1),
     Gaussian(1.0, 1e-6),
     Gaussian(rho=0.5, sensitivity=1.0, grid=Grid(-10, integers=False)),
     Gaussian(scale=Decimal("2.5")),

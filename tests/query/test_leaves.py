@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -240,3 +242,51 @@ def test_a_query_that_is_no_select_is_refused_in_words() -> None:
     table = sqlglot.parse_one("SELECT * FROM visits", read="duckdb").find(exp.Table)
     with pytest.raises(QueryError, match=r"^TABLE is not possible here; write a SELECT"):
         cutter.cut(table)  # type: ignore[arg-type]
+
+
+COUNTS = {
+    "SELECT grp, COUNT(DISTINCT user_id) FROM visits GROUP BY grp": "m0",
+    "SELECT grp, SUM(f), COUNT(DISTINCT user_id) FROM visits GROUP BY grp": "m1",
+    "SELECT grp, COUNT(DISTINCT user_id) FILTER (WHERE b) FROM visits GROUP BY grp": None,
+    "SELECT grp, COUNT(*) FROM visits GROUP BY grp": None,
+    "SELECT grp, SUM(f) FROM visits GROUP BY grp": None,
+    "SELECT cat, COUNT(DISTINCT user_id) FROM visits GROUP BY cat": None,
+    "SELECT COUNT(DISTINCT user_id) FROM visits": None,
+    "SELECT DISTINCT grp FROM visits": None,
+}
+
+
+@pytest.mark.parametrize("sql", COUNTS)
+def test_a_count_of_all_units_of_a_private_group_decides_which_are_shown(sql: str) -> None:
+    (leaf,) = plan_of(sql, "user").leaves
+    assert leaf.shown_by == COUNTS[sql]
+
+
+@pytest.mark.parametrize(
+    ("mode", "rows", "shown_by"),
+    [("row", None, "m0"), ("user", 1, "m0"), ("user", 2, None), ("user", None, None)],
+)
+def test_rows_decide_where_each_unit_counts_for_one(
+    mode: str, rows: int | None, shown_by: str | None
+) -> None:
+    (leaf,) = plan_of("SELECT grp, COUNT(*) FROM visits GROUP BY grp", mode, rows=rows).leaves
+    assert leaf.shown_by == shown_by
+
+
+def test_an_average_by_a_count_that_decides_has_a_count_of_its_own() -> None:
+    sql = "SELECT grp, COUNT(*), AVG(CASE WHEN b THEN 1 ELSE 0 END) FROM visits GROUP BY grp"
+    (leaf,) = plan_of(sql, "row").leaves
+    counted, average = leaf.aggregates
+    assert leaf.shown_by is not None and counted.measures == (leaf.shown_by,)
+    assert leaf.shown_by not in average.measures
+    assert replace(leaf.measures[leaf.shown_by], name="") == replace(
+        leaf.measures[average.measures[1]], name=""
+    )
+
+
+@pytest.mark.parametrize(("cap", "norm"), [(1.0, 1), (5.0, 1), (6.0, 2), (5_000.0, 2)])
+def test_a_count_whose_cap_turns_out_to_be_small_is_bounded_in_l1(cap: float, norm: int) -> None:
+    (leaf,) = plan_of("SELECT grp, COUNT(DISTINCT user_id) FROM visits GROUP BY grp", "user").leaves
+    chosen = leaf.in_l2().with_caps(dict.fromkeys(leaf.uncapped, cap))
+    count = chosen.measures["m0"]
+    assert count.norm == norm and count.most_groups == max(2048, 2 * cap)

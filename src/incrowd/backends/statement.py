@@ -40,9 +40,11 @@ from incrowd.backends.measures import (
 from incrowd.backends.recent import recent
 from incrowd.backends.trees import cast, chosen, column, count, integer, joined, number, own, quotient
 from incrowd.query import Leaf, Measure
+from incrowd.query.plan import MOST_GROUPS
 
 __all__ = [
     "KEY_MASS",
+    "MOST_GROUPS",
     "Part",
     "Statement",
     "census_exponent",
@@ -98,7 +100,7 @@ def _release_statement(leaf: Leaf, wanted_twice: tuple[tuple[str, float], ...]) 
             caps = (weight_cap(measure), weight_cap(measure, generous[name]))
             totals = tuple(capped_sum(summand.weight, cap) for cap in caps)
             builder.stack(Stacked(Part("totals", (name,)), totals, (summand.weight.table,), False))
-    if not leaf.public:
+    if not leaf.public and leaf.shown_by is None:
         numbers["sums" if direct else "pairs"]["keys"] = counted(_key_mass(builder))
     if not any(numbers.values()) and not builder.stacked:
         numbers["sums"] = {"nothing": integer(0)}
@@ -187,7 +189,11 @@ def _of_pairs(builder: Builder, measure: Measure) -> _Column:
     else:
         shrink = _shrunk if measure.norm == 1 else _shrunk_l2
         one = integer(1 << -measure.exponent)
-        share = builder.shares.name(shrink(one, builder.shares[weight], cap))
+        shrunk = shrink(one, builder.shares[weight], cap)
+        if measure.norm == 2 and builder.leaf.shown_by == measure.name:
+            few = joined(exp.LTE, builder.shares[weight], integer(measure.most_groups))
+            shrunk = chosen((few, shrunk), default=number(0))
+        share = builder.shares.name(shrunk)
         part = _if(value, column(share, SHARES), PAIRS)
     return _Column(_sum(part), (PAIRS, SHARES), column(weight, SHARES))
 

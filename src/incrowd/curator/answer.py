@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.curator import quantities
+from incrowd.curator import quantities, showing
 from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
@@ -126,7 +126,7 @@ class Answer:
         """What a reader should know before trusting the numbers."""
         parts = [part for leaf in self.plan.leaves for part in leaf.columns.values()]
         notes = [part.note for part in parts if part.note]
-        notes += quantities.sentences(self.caps, self.beyond, self.confidence)
+        notes += self._stated
         for label, factor in self.factors.items():
             if factor > 1.02:
                 notes.append(
@@ -141,6 +141,12 @@ class Answer:
                 )
         failure = self._processed(None).failure
         return tuple(dict.fromkeys([*notes, *([failure] if failure else [])]))
+
+    @property
+    def _stated(self) -> list[str]:
+        """What the numbers are about, and which groups are hidden."""
+        stated = quantities.sentences(self.caps, self.beyond, self.confidence)
+        return stated + showing.sentences(self.plan, self.price.lines, self.released)
 
     def to_csv(self, path: str | Path | None = None, intervals: float | bool | None = None) -> str | None:
         """The answer as CSV: written to a path, or returned as text."""
@@ -162,8 +168,7 @@ class Answer:
         return int(self.to_arrow().num_rows)
 
     def __str__(self) -> str:
-        stated = quantities.sentences(self.caps, self.beyond, self.confidence)
-        return "\n".join([text_of(self.to_arrow(True)), *stated])
+        return "\n".join([text_of(self.to_arrow(True)), *self._stated])
 
     def __repr__(self) -> str:
         return "\n".join([str(self), "", f"({self._said_cost})"])

@@ -28,10 +28,11 @@ from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.paying import Payment
 from incrowd.curator.preparing import Prepared, prove
-from incrowd.curator.pricing import WIDER, shared_price
+from incrowd.curator.pricing import shared_price
 from incrowd.curator.releasing import Exact
 from incrowd.curator.request import Request
 from incrowd.curator.schedule import Kind, Step, Strength, read_schedule, strengths, together
+from incrowd.curator.showing import WIDER
 from incrowd.errors import BackendError, InvalidInput, NotPermitted, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.mechanisms.additive import tree as trees

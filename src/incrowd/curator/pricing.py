@@ -1,10 +1,10 @@
 """The price of a plan: how its epsilon and delta are split among what it releases, before any row is read.
 
 A leaf releases, in this order: where values lie, where balls are centred; a census of unit weights where a
-cap must be chosen; the weights of private
-keys against a threshold; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one
-line of the price. The lines of all leaves together are one fixed plan: their privacy parameters do not
-depend on any answer, so the guarantee of the whole is the composition of the lines' events.
+cap must be chosen; the weights of private keys against a threshold, unless a count of units decides which
+groups are shown; grand totals from which shrinkage is undone; noisy sums; quantiles. Each is one line of the
+price. The lines of all leaves together are one fixed plan: their privacy parameters do not depend on any
+answer, so the guarantee of the whole is the composition of the lines' events.
 
 Noise on sums is Laplace with the leaf's epsilon shared out, or Gaussian with the same (epsilon, delta)
 shared out by squares, whichever is narrower.
@@ -25,8 +25,9 @@ from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
 from incrowd.curator.quantiles import CHAIN, POINTS, draws_points, levels_of
 from incrowd.curator.quantities import caps_of
+from incrowd.curator.showing import WIDER, key_selection, sentences
 from incrowd.errors import InvalidInput, QueryError
-from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection
+from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.privacy import (
     Charge,
     Guarantee,
@@ -41,13 +42,14 @@ from incrowd.privacy import (
 from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
+from incrowd.query.plan import FEW_SHOWN
 
-WIDER = 1 + Fraction(1, 2**26)
 LEAST_SHARE = 1e-5
 """The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
 FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
-Noise = Literal["laplace", "gaussian", "exponential", "selection"]
+Noise = Literal["laplace", "gaussian", "exponential", "selection", "thresholded"]
+"""`thresholded`: a count that decides which groups are shown, with the noise that its cap asks for."""
 LineKind = Literal["centre", "census", "keys", "totals", "sum", "quantile"]
 _SHARE: Mapping[str, float] = {"keys": 1.0, "totals": 0.1, "centre": 0.3}
 _CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "ratio": 0.25, "joint": 0.3}
@@ -85,7 +87,7 @@ class Line:
         if self.noise == "gaussian":
             stated = gaussian(self.mu)
             return stated + threshold(self.delta) if self.delta else stated
-        if self.noise == "selection":
+        if self.noise in ("selection", "thresholded"):
             return approximate(self.epsilon, self.delta)
         if self.kind == "centre":
             return compose(*(bounded_range(self.epsilon * share) for share in DRAWS))
@@ -99,7 +101,7 @@ class Line:
     @property
     def epsilon_like(self) -> float:
         """Its epsilon, or that of Laplace noise as wide as its Gaussian noise."""
-        return float(self.epsilon) if self.noise != "gaussian" else self.mu * 2**0.5
+        return self.mu * 2**0.5 if self.mu else float(self.epsilon)
 
     @property
     def _for_tree(self) -> Fraction:
@@ -110,18 +112,28 @@ class Line:
         """The least epsilon or mu of its draws."""
         if self.noise == "gaussian":
             return self.mu
+        if self.noise == "thresholded":
+            return min(float(self.epsilon), self.mu or math.inf)
         if self.kind == "quantile":
             return float(self._for_tree / self.levels)
         if self.kind == "centre":
             return float(self.epsilon * min(DRAWS))
         return float(self.epsilon) * (LEAST_TOTAL if self.kind == "totals" else 1.0)
 
-    def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian:
+    @property
+    def threshold_delta(self) -> Fraction:
+        """What is left of delta for a threshold, beside Gaussian noise."""
+        return self.delta / 2 if self.noise == "thresholded" else self.delta
+
+    def mechanism(self, measure: Measure, distance: int) -> Laplace | Gaussian | TruncatedLaplace:
         """The mechanism that releases a sum whose cap is known; integers in steps of the measure's grid."""
         steps = measure.sensitivity_steps * distance
-        if measure.norm == 2 and self.noise != "gaussian":
+        if self.noise == "thresholded" and measure.norm == 1:
+            largest = min(measure.limit_steps, steps)
+            return TruncatedLaplace(self.epsilon, self.delta, sensitivity=steps, largest=largest)
+        if measure.norm == 2 and not self.mu:
             raise InvalidInput("A measure that is bounded in L2 takes Gaussian noise only.")
-        if self.noise == "gaussian":
+        if self.mu:
             # Noise on a grid is mu-GDP for a mu above sensitivity / scale by a part in 2^28 (see Gaussian).
             return Gaussian(scale=Fraction(steps) / Fraction(self.mu) * WIDER, sensitivity=steps)
         return Laplace(self.epsilon, sensitivity=-(-steps // CHAIN) * CHAIN)
@@ -211,9 +223,11 @@ def in_best_norm(plan: Plan, delta: float) -> Plan:
     for leaf in plan.leaves:
         pairs = [measure for measure in leaf.measures.values() if measure.level == "pair"]
         caps = [measure.cap for measure in pairs if measure.value is None]
-        many = any(cap is None or cap >= FEW_GROUPS for cap in caps)
+        few = FEW_GROUPS if leaf.shown_by is None else FEW_SHOWN + 1
+        many = any(cap is None or cap >= few for cap in caps)
         many |= any(measure.ball for measure in pairs) and leaf.listed_groups >= FEW_GROUPS
-        spread = bool(leaf.units) and bool(leaf.keys) and (many or not leaf.public)
+        weighed = not leaf.public and leaf.shown_by is None
+        spread = bool(leaf.units) and bool(leaf.keys) and (many or weighed)
         leaves.append(leaf.in_l2() if spread else leaf)
     return replace(plan, leaves=tuple(leaves))
 
@@ -242,7 +256,8 @@ def price(
     widths = _halfwidths(known, lines, confidence)
     # What is public altogether, such as the values of a declared domain, costs nothing.
     cost = float(epsilon) if lines else 0.0
-    return Price(cost, spent, tuple(lines), widths, confidence, _notes(plan), caps_of(known))
+    notes = (*_notes(plan), *sentences(plan, lines))
+    return Price(cost, spent, tuple(lines), widths, confidence, notes, caps_of(known))
 
 
 def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confidence: float) -> Price:
@@ -311,7 +326,8 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
                 "above 0, have the owner declare a domain, or list the values with WHERE "
                 f"{private.split(',')[0]} IN (...)."
             )
-        add("keys", "keys", _SHARE["keys"], "which groups may be shown")
+        if leaf.shown_by is None:
+            add("keys", "keys", _SHARE["keys"], "which groups may be shown")
     for name, measure in leaf.measures.items():
         if rescales(leaf, measure, rescale):
             add("totals", name, _SHARE["totals"], f"the total that undoes the shrinking of {measure.label}")
@@ -325,19 +341,24 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
     lines = []
     for key, part in parts.items():
         kind, target = key
-        own_delta = keys_delta if kind == "keys" else Fraction(0)
+        deciding = kind == "keys" or key == ("sum", leaf.shown_by)
+        own_delta = keys_delta if deciding else Fraction(0)
         if key in mus:
             lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
         else:
             noise: Noise = "exponential" if kind == "centre" else "laplace"
-            levels = 1
+            levels, mu = 1, 0.0
+            if deciding and kind == "sum":
+                noise = "thresholded"
+                if leaf.measures[target].norm == 2:
+                    mu = _shared_mu({key: part}, own_delta / 2)[key]
             if kind == "quantile":
                 noise = "exponential" if draws_points(_ranks(leaf, target)) else "laplace"
                 levels = levels_of(leaf.measures[target].buckets)
             if kind == "keys" and not leaf.units:
                 noise = "selection"
                 key_selection(part, own_delta, leaf.distance)  # refuses what it cannot hold before paying
-            lines.append(Line(index, kind, target, labels[key], noise, part, delta=own_delta, levels=levels))
+            lines.append(Line(index, kind, target, labels[key], noise, part, mu, own_delta, levels))
     return lines
 
 
@@ -391,11 +412,6 @@ def _with_known_caps(plan: Plan, lines: Sequence[Line]) -> Plan:
     return replace(plan, leaves=tuple(leaves))
 
 
-def key_selection(epsilon: Fraction, delta: Fraction, distance: int) -> PartitionSelection:
-    """The optimal choice of private keys where a unit is in one group: each row is a unit of its own."""
-    return PartitionSelection(epsilon, delta, relation="add-remove" if distance == 1 else "replace")
-
-
 def _gaussian_mus(
     leaf: Leaf, parts: Mapping[tuple[LineKind, str], Fraction], delta: Fraction
 ) -> tuple[dict[tuple[LineKind, str], float], Fraction]:
@@ -405,7 +421,7 @@ def _gaussian_mus(
     narrower than Laplace noise at the same (epsilon, delta).
     """
     keys_delta = Fraction(0) if leaf.public else delta
-    sums = [key for key in parts if key[0] == "sum"]
+    sums = [key for key in parts if key[0] == "sum" and not _thresholded(leaf, key[1])]
     forced = [key for key in sums if leaf.released_by(key[1]).norm == 2]
     forced += [key for key in parts if key[0] == "keys" and leaf.norm == 2]
     if not delta or not sums + forced:
@@ -419,6 +435,13 @@ def _gaussian_mus(
     ]
     best = shared[1] if spread[1] < spread[0] else shared[0]
     return best, keys_delta - slack if keys_delta and best else keys_delta
+
+
+def _thresholded(leaf: Leaf, measure: str) -> bool:
+    """True for a count that decides which groups are shown and whose cap is small, or is not known yet."""
+    return measure == leaf.shown_by and (
+        leaf.measures[measure].norm == 1 or leaf.measures[measure].cap is None
+    )
 
 
 def _shared_mu(

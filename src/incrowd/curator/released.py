@@ -23,6 +23,7 @@ from incrowd.curator import moments
 from incrowd.curator import quantiles as quantile_cells
 from incrowd.curator.estimates import Factor, Floats, Span, column
 from incrowd.curator.ratios import Noise, interval
+from incrowd.curator.selected import Selected, lowest
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.query import Aggregate, Centre, Leaf
 
@@ -36,6 +37,10 @@ class Noisy:
     kind: str
     scale: Fraction
     step: float = 1.0
+    least: int | None = None
+    """Where the number decided that its group is shown: the least with which it does, in steps."""
+    bound: int | None = None
+    """The most that the noise can be, in steps, where there is such a bound."""
 
     @property
     def in_values(self) -> Noise:
@@ -47,6 +52,13 @@ class Noisy:
         return float(_KINDS[self.kind](scale=self.scale).halfwidth(confidence)) * self.step
 
     @property
+    def selected(self) -> Selected:
+        """By what noise and from which value on a group is shown."""
+        assert self.least is not None
+        bound = math.inf if self.bound is None else self.bound * self.step
+        return Selected(self.kind, float(self.scale) * self.step, self.least * self.step, bound)
+
+    @property
     def deviation(self) -> float:
         """The standard deviation in values."""
         spread = math.sqrt(2) if self.kind == "laplace" else 1.0
@@ -54,12 +66,15 @@ class Noisy:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {"kind": self.kind, "scale": str(self.scale), "step": self.step}
+        state = {"kind": self.kind, "scale": str(self.scale), "step": self.step}
+        limits = {"least": self.least, "bound": self.bound}
+        return state | {name: limit for name, limit in limits.items() if limit is not None}
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Noisy:
         """The reverse of `to_json`."""
-        return cls(state["kind"], Fraction(state["scale"]), state["step"])
+        limits = (state.get(name) for name in ("least", "bound"))
+        return cls(state["kind"], Fraction(state["scale"]), state["step"], *limits)
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,8 @@ class Released:
                 spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
             else:
                 spans[name] = Span.around(value, halfwidth)
+            if self.noise[name].least is not None:
+                spans[name] = replace(spans[name], low=lowest(value, self.noise[name].selected, confidence))
         box = column(aggregate, leaf.measures, spans)
         if aggregate.kind in ("count", "sum"):
             return box

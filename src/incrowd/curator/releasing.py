@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,11 +16,11 @@ from incrowd.backends.statement import KEY_MASS, weight_cap
 from incrowd.curator import quantiles
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.contribution import totals_shares
-from incrowd.curator.pricing import WIDER, Price, key_selection
+from incrowd.curator.pricing import Price
 from incrowd.curator.released import Noisy, Released
 from incrowd.curator.scratch import scratch
-from incrowd.curator.thresholds import gaussian_tail, laplace_tail, threshold_for
-from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.curator.showing import by_count, by_weights, key_selection
+from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.query import Leaf
 from incrowd.query.plan import STEPS
 
@@ -32,7 +32,7 @@ class Exact:
     """What an engine returned for a leaf, by group: exact, private, never shown.
 
     groups: the public groups, or every group there is where keys are private.
-    sums: a measure's steps per group. weights: the groups' key weights, where keys are private.
+    sums: a measure's steps per group. weights: the groups' key weights, where these decide what is shown.
     cells: for a quantile's histogram, (group, cell, steps) of what is not empty.
     totals: a measure's weight under its cap and under the generous one.
     """
@@ -72,7 +72,8 @@ def _by_group(
     elif keys is not None:
         groups = keys
     else:
-        held = next(i for i, part in enumerate(statement.parts) if "keys" in part.columns)
+        decides = leaf.shown_by or "keys"
+        held = next(i for i, part in enumerate(statement.parts) if decides in part.columns)
         groups = result.filter(pa.array(parts == held)).select([key.name for key in leaf.keys])
     with scratch() as local:
         local.register("groups", groups.append_column("place", pa.array(np.arange(groups.num_rows))))
@@ -106,19 +107,25 @@ def _steps(table: pa.Table, name: str) -> Steps:
 def noise(index: int, exact: Exact, price: Price) -> Released:
     """Add the noise that the price states to a leaf's exact numbers."""
     leaf = exact.leaf
-    shown = _shown(index, exact, price)
+    noisy: dict[str, Noisy] = {}
+    counts: Steps | None = None
+    if leaf.shown_by is None:
+        shown = _shown(index, exact, price)
+    else:
+        shown, counts, noisy[leaf.shown_by] = _shown_by_count(index, exact, price, leaf.shown_by)
     picked = exact.groups.take(pa.array(shown))
     columns: dict[str, Any] = {key.name: picked.column(key.name) for key in leaf.keys}
-    noisy: dict[str, Noisy] = {}
     for name, measure in leaf.measures.items():
         line = price.line(index, "sum", measure.line)
         if line is None:
             continue
+        if name == leaf.shown_by:
+            columns[name] = pa.array(counts)
+            continue
         mechanism = line.mechanism(measure, leaf.distance)
         values = exact.sums[name][shown]
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
-        scale = mechanism.scale_in_steps if isinstance(mechanism, Laplace) else mechanism.noise_scale
-        noisy[name] = Noisy(line.noise, Fraction(scale), measure.step)
+        noisy[name] = _noisy(mechanism, measure.step)
     for name in exact.cells:
         columns |= _quantiles(index, exact, price, name, shown)
     if not columns:
@@ -131,6 +138,26 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     return released.sorted_by_keys(len(leaf.keys))
 
 
+def _noisy(mechanism: Laplace | Gaussian | TruncatedLaplace, step: float) -> Noisy:
+    if isinstance(mechanism, Gaussian):
+        return Noisy("gaussian", Fraction(mechanism.noise_scale), step)
+    return Noisy("laplace", Fraction(mechanism.scale_in_steps), step)
+
+
+def _shown_by_count(index: int, exact: Exact, price: Price, name: str) -> tuple[Steps, Steps, Noisy]:
+    """The places of the groups whose noisy count of units is large enough, those counts, and their noise."""
+    leaf, measure = exact.leaf, exact.leaf.measures[name]
+    line = price.line(index, "sum", name)
+    assert line is not None
+    decision = by_count(leaf, line)
+    candidates = np.flatnonzero(exact.sums[name] > 0)
+    counts = exact.sums[name][candidates]
+    noisy = decision.mechanism.release(counts) if len(counts) else counts
+    passed = noisy >= decision.least
+    noise = replace(_noisy(decision.mechanism, measure.step), least=decision.least, bound=decision.bound)
+    return candidates[passed], noisy[passed], noise
+
+
 def _shown(index: int, exact: Exact, price: Price) -> Steps:
     """The places of the answer's groups: all public ones, or those whose noisy weight reaches T."""
     leaf = exact.leaf
@@ -141,15 +168,9 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
     if line.noise == "selection":
         chosen = key_selection(line.epsilon, line.delta, leaf.distance).release(exact.weights // KEY_MASS)
         return np.flatnonzero(chosen)
-    mass = KEY_MASS * leaf.distance
-    if line.noise == "gaussian":
-        wide = Gaussian(scale=Fraction(mass) / Fraction(line.mu) * WIDER, sensitivity=mass)
-        noisy, tail = wide.release(exact.weights), gaussian_tail(wide.noise_scale)
-    else:
-        noisy = Laplace(line.epsilon, sensitivity=mass).release(exact.weights)
-        tail = laplace_tail(float(mass / line.epsilon))
-    least = threshold_for(tail, line.delta, leaf.distance, leaf.norm)
-    return np.flatnonzero((exact.weights > 0) & (noisy >= least))
+    decision = by_weights(leaf, line)
+    noisy = decision.mechanism.release(exact.weights)
+    return np.flatnonzero((exact.weights > 0) & (noisy >= decision.least))
 
 
 def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) -> dict[str, pa.Array]:

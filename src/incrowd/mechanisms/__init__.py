@@ -11,6 +11,7 @@ from incrowd.mechanisms.additive.histogram import Histogram
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.mean import Mean
 from incrowd.mechanisms.additive.stable_histogram import StableHistogram
+from incrowd.mechanisms.additive.truncated_laplace import TruncatedLaplace
 from incrowd.mechanisms.additive.variance import Variance
 from incrowd.mechanisms.mechanism import Mechanism, Processed
 from incrowd.mechanisms.randomized_response import Estimate, RandomizedResponse
@@ -66,6 +67,7 @@ __all__ = [
     "StableHistogram",
     "StableMode",
     "SubsampleAndAggregate",
+    "TruncatedLaplace",
     "UnboundedQuantile",
     "Variance",
     "order_statistic",

@@ -1,14 +1,16 @@
 """Group keys: public ones with the query that lists them, private ones without.
 
 A key is public if its values can be listed without looking at private rows: from the query's own text (CASE
-with constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, or
-by counting through narrow bounds. The list is then every value of the expression over the product of those
-domains. The query that lists them is built as a tree, never from text: names in it are the analyst's.
+with constants, truth values, parts of dates, WHERE x IN (...)), from the declared domain of its columns, by
+counting through narrow bounds, or from the bins that bounds make (`bins`). The list is then every value of
+the expression over the product of those domains. The query that lists them is built as a tree, never from
+text: names in it are the analyst's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,20 +18,24 @@ from sqlglot import exp
 
 from incrowd.catalog.types import SQL_TYPES, TIMES
 from incrowd.errors import QueryError
+from incrowd.query.bins import MOST_BINS, bins_of
+from incrowd.query.bounding import limits_in, narrower
 from incrowd.query.casts import as_whole
 from incrowd.query.combining import as_float, in_calendar
 from incrowd.query.expressions import total
 from incrowd.query.ownership import Relation, Sources
 from incrowd.query.plan import Key
+from incrowd.query.sql import DIALECT
 from incrowd.query.typed import ENUMERABLE, Field, Typed, enumerated, literal, lookup_in, said
 
 Columns = Mapping[tuple[str, str], Field]
 
 
 def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
-    """The sources with what WHERE says about their columns: x IN (...) and x = ... list the values there are.
+    """The sources with what WHERE says about their columns.
 
-    Only what every row must satisfy counts: conditions joined by AND.
+    x IN (...) and x = ... list the values there are; x < ... and the like narrow declared bounds. Only what
+    every row must satisfy counts: conditions joined by AND.
     """
     items: dict[str, Relation] = dict(below.items)
     todo = [] if where is None else [where]
@@ -49,10 +55,18 @@ def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
             kept = (
                 values if field.values is None else tuple(value for value in values if value in field.values)
             )
-            known = replace(field, values=kept, nullable=False, domain=None)
-            relation = items[column.table]
-            items[column.table] = replace(relation, fields={**relation.fields, column.name: known})
+            _note(items, column, replace(field, values=kept, nullable=False, domain=None))
+        else:
+            for column, low, high in limits_in(node):
+                known = narrower(items[column.table].fields[column.name], low, high)
+                _note(items, column, known)
     return replace(below, items=items)
+
+
+def _note(items: dict[str, Relation], column: exp.Column, known: Field) -> None:
+    """Replace what is known of a column."""
+    relation = items[column.table]
+    items[column.table] = replace(relation, fields={**relation.fields, column.name: known})
 
 
 def _constants(nodes: Sequence[exp.Expr], field: Field, below: Sources) -> tuple[Any, ...]:
@@ -91,7 +105,64 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
         return Key(f"k{index}", _as_key(typed), typed.kind, None, label, listed, below.field(node).unlisted)
     domain = _domain(node, typed, columns)
     note = " ".join(field.unlisted for field in columns.values() if field.unlisted)
-    return Key(f"k{index}", _as_key(typed), typed.kind, domain, label, note=note)
+    key = Key(f"k{index}", _as_key(typed), typed.kind, domain, label, note=note)
+    return key if key.public else _binned(key, node, typed, below)
+
+
+def _binned(key: Key, node: exp.Expr, typed: Typed, below: Sources) -> Key:
+    """The key, public if bins take the place of all columns that cannot be listed."""
+    bins: dict[str, tuple[exp.Column, Field]] = {}
+
+    def placed(part: exp.Expr) -> exp.Expr:
+        text = part.sql(DIALECT)
+        if text not in bins:
+            known = bins_of(part, below.lookup, below.field)
+            if known is None:
+                return part
+            bins[text] = (exp.column(f"b{len(bins)}", table="bins", quoted=True), known)
+        return bins[text][0].copy()
+
+    replaced = _replaced(node.copy(), placed)
+    if not bins:
+        return key
+    fields = {(column.table, column.name): field for column, field in bins.values()}
+    if isinstance(replaced, exp.Column):
+        (field,) = fields.values()
+        assert field.values is not None
+        return replace(key, values=(*field.values, None) if field.nullable else field.values, bins=True)
+    columns: dict[tuple[str, str], Field] = {
+        (column.table, column.name): fields.get((column.table, column.name)) or below.field(column)
+        for column in _own_columns(replaced)
+    }
+    size = _size(columns)
+    if size is None or size > ENUMERABLE:
+        return key
+    return replace(key, domain=_evaluated(replaced, typed, columns), bins=True)
+
+
+def _replaced(node: exp.Expr, placed: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+    """The expression with its outermost bins replaced."""
+    if isinstance(node, exp.Query | exp.Column | exp.Literal):
+        return node
+    other = placed(node)
+    if other is not node:
+        return other
+    for name, argument in list(node.args.items()):
+        if isinstance(argument, exp.Expr):
+            node.set(name, _replaced(argument, placed))
+        elif isinstance(argument, list):
+            node.set(
+                name, [_replaced(part, placed) if isinstance(part, exp.Expr) else part for part in argument]
+            )
+    return node
+
+
+def without_bins(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    """The keys, those by bins private if together there are too many combinations to show the empty ones."""
+    size = math.prod(len(key.values) for key in keys if key.values is not None)
+    if size <= MOST_BINS:
+        return keys
+    return tuple(replace(key, values=None, domain=None, bins=False) if key.bins else key for key in keys)
 
 
 def _own_columns(node: exp.Expr) -> list[exp.Column]:
@@ -116,8 +187,11 @@ def _domain(node: exp.Expr, typed: Typed, columns: Columns) -> exp.Query | None:
     many = size is None or size > ENUMERABLE
     if not isinstance(node, exp.Column) and typed.values is not None and (not columns or many):
         return _values(typed.values, typed.nullable, typed.kind)
-    if many:
-        return None
+    return None if many else _evaluated(node, typed, columns)
+
+
+def _evaluated(node: exp.Expr, typed: Typed, columns: Columns) -> exp.Query:
+    """The values of an expression over all combinations of the values of its columns."""
     scope: dict[str, dict[str, Field]] = {}
     listed = exp.Select()
     for place, field in enumerate(columns.values()):

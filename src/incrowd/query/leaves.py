@@ -12,10 +12,10 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.aggregates import Aggregates
-from incrowd.query.group_keys import key_for, narrowed
+from incrowd.query.group_keys import key_for, narrowed, without_bins
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
-from incrowd.query.plan import Key, Leaf, released_name
+from incrowd.query.plan import Key, Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
 from incrowd.query.typed import census_of, said
 from incrowd.query.weights import Census
@@ -100,7 +100,7 @@ class Cutter:
         where = select.args.get("where")
         below = narrowed(sources(select, self.world), None if where is None else where.this)
         nodes = group_keys(select)
-        keys = tuple(key_for(index, node, below) for index, node in enumerate(nodes))
+        keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
         outer = _outer(select, nodes, keys, aggregates)
         rows = below.select(where)
@@ -123,7 +123,7 @@ class Cutter:
             below.tables,
             values=aggregates.values,
         )
-        return leaf, outer
+        return deciding(leaf), outer
 
     def _rows(self, below: Sources) -> float | Census | None:
         """How many rows one unit counts for: as the analyst says, or the owner of a table that stands alone.

@@ -52,6 +52,10 @@ RELEASED = "released_"
 """What the tables of released numbers are called in the SQL above the leaves, with the leaf's number."""
 MOST_BOUND = 2.0**200
 """Bounds beyond this are refused: squares of spans, times any cap, must stay inside float64."""
+MOST_GROUPS = 2048
+"""A unit in more groups, and in more than twice the cap, counts in none where a count in L2 decides."""
+FEW_SHOWN = 5
+"""Where a count decides which groups are shown, units in up to so many groups are bounded in L1."""
 BALL: int = 2**STEPS
 """The radius of a ball in steps: what one unit adds to all measures of the ball together."""
 ROWS_PER_NORM = 2.0
@@ -240,6 +244,11 @@ class Measure:
         assert self.cap is not None
         return max(1, math.ceil(math.ldexp(self.cap, -self.exponent)))
 
+    @property
+    def most_groups(self) -> int:
+        """In how many groups a unit may be to count at all, where the measure decides what is shown in L2."""
+        return max(MOST_GROUPS, 2 * self.rows_cap)
+
     def capped(self, cap: float) -> Measure:
         """The measure with this cap. No value needs to exceed it, so the bounds shrink too."""
         if self.weighing == "own" and self.value is not None:
@@ -284,6 +293,8 @@ class Key:
     values: tuple[Any, ...] | None = None
     note: str = ""
     """What a reader must know about a domain that was bought."""
+    bins: bool = False
+    """Whether the values come from bins that bounds make."""
 
     @property
     def public(self) -> bool:
@@ -345,6 +356,11 @@ class Leaf:
     tables: tuple[str, ...]
     norm: Literal[1, 2] = 1
     """The norm that bounds a unit's weights over private keys."""
+    shown_by: str | None = None
+    """Where keys are private, the count of units that decides which groups are shown (`deciding`).
+
+    None if keys are public, or if no such count is asked and the weights of keys decide.
+    """
     values: Mapping[str, Value] = field(default_factory=dict)
     """The columns of balls, by name: their centres and spreads are bought before they are summed."""
 
@@ -356,11 +372,19 @@ class Leaf:
         """
         measures = {
             name: replace(measure, norm=2)
-            if measure.ball or (measure.level == "pair" and measure.value is None and self.keys)
+            if measure.ball or (self._counts_groups(measure) and not self._shown_by_few(measure))
             else measure
             for name, measure in self.measures.items()
         }
         return replace(self, measures=measures, norm=2)
+
+    def _counts_groups(self, measure: Measure) -> bool:
+        """True for a count of units by group."""
+        return measure.level == "pair" and measure.value is None and bool(self.keys)
+
+    def _shown_by_few(self, measure: Measure) -> bool:
+        """True for the count that decides which groups are shown, if its cap is known to be small."""
+        return measure.name == self.shown_by and measure.cap is not None and measure.rows_cap <= FEW_SHOWN
 
     @property
     def public(self) -> bool:
@@ -397,11 +421,17 @@ class Leaf:
         return next(measure for measure in self.measures.values() if measure.line == line)
 
     def with_caps(self, caps: Mapping[str, float]) -> Leaf:
-        """The leaf with a cap for each measure that has none; `caps` is by weigh key."""
+        """The leaf with a cap for each measure that has none; `caps` is by weigh key.
+
+        The count that decides which groups are shown goes back to L1 if its cap turns out to be small.
+        """
         measures = {
             name: measure if measure.cap is not None else measure.capped(caps[measure.weigh_key])
             for name, measure in self.measures.items()
         }
+        if self.shown_by is not None and self.measures[self.shown_by].cap is None:
+            count = measures[self.shown_by]
+            measures[self.shown_by] = replace(count, norm=1 if count.rows_cap <= FEW_SHOWN else count.norm)
         return replace(self, measures=measures)
 
     @property
@@ -427,6 +457,41 @@ class Leaf:
             for name, measure in self.measures.items()
         }
         return replace(self, measures=caps)
+
+
+def deciding(leaf: Leaf) -> Leaf:
+    """The leaf with the count of units that decides which groups are shown, where keys are private.
+
+    It is the first that is asked: COUNT(DISTINCT unit), or COUNT(*) where no unit has more than one row or
+    each is bounded to one. A group in which nobody is has the count 0 and no other has. Where an average
+    divides by the same count, it gets one of its own: numbers that are shown because they are large have
+    intervals of their own, and averages must not be about them.
+    """
+    if leaf.public:
+        return leaf
+    for aggregate in leaf.aggregates:
+        measure = leaf.measures[aggregate.measures[0]]
+        plain = measure.value is None and measure.present is None and not measure.buckets
+        counts = not leaf.units or measure.level == "pair" or measure.cap == 1
+        if aggregate.kind == "count" and plain and counts:
+            return _with_own(leaf, measure)
+    return leaf
+
+
+def _with_own(leaf: Leaf, measure: Measure) -> Leaf:
+    """The leaf shown by a measure, or by a copy of it if it stands in anything but counts."""
+    users = [aggregate for aggregate in leaf.aggregates if measure.name in aggregate.measures]
+    if all(aggregate.kind == "count" for aggregate in users):
+        return replace(leaf, shown_by=measure.name)
+    name = f"m{len(leaf.measures)}"
+    aggregates = tuple(
+        replace(aggregate, measures=(name,))
+        if aggregate.kind == "count" and aggregate.measures == (measure.name,)
+        else aggregate
+        for aggregate in leaf.aggregates
+    )
+    measures = {**leaf.measures, name: replace(measure, name=name)}
+    return replace(leaf, measures=measures, aggregates=aggregates, shown_by=name)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ SLOW = {
     *("Gaussian, reals", "Gaussian, a vector", "Histogram, Gaussian", "curator: COUNT of rows"),
     *("curator: COUNT, one in many groups", "curator: COUNT(DISTINCT unit)", "curator: SUM, replaced"),
     *("curator: private keys, a crowd", "curator: private keys of rows", "curator: private keys, one alone"),
+    *("curator: private keys of many days, one alone", "curator: private keys by weights, one alone"),
     *("Exponential", "PermuteAndFlip", "ReportNoisyMax", "SparseVector", "SparseVector, monotone"),
     *(
         "SparseVector, values",

@@ -9,8 +9,18 @@ import numpy as np
 import pytest
 
 from incrowd.adversary.audit.checks import HOSTILE_ADDED, HOSTILE_REPLACED
-from incrowd.adversary.audit.curators import GROUPED, KEYED, ONE, Asked, lone_keys, units
+from incrowd.adversary.audit.curators import (
+    GROUPED,
+    KEYED,
+    MANY_KEYED,
+    ONE,
+    WEIGHED,
+    Asked,
+    lone_keys,
+    units,
+)
 from incrowd.adversary.audit.replays import PATCHED, first_hit, losses, rank_loss, recorded, replayed
+from incrowd.curator import thresholds
 from incrowd.mechanisms import Gaussian, Laplace, Mean, Quantile, SparseVector, Variance
 from incrowd.noise import SeededSource
 
@@ -115,6 +125,16 @@ def test_an_ask_is_replayed_down_to_its_exact_numbers():
     assert proof.holds and proof.share == pytest.approx(1.0, abs=1e-9)
 
 
-def test_a_key_that_one_unit_has_is_shown_about_as_often_as_its_delta_says():
-    proof = lone_keys(KEYED)
+@pytest.mark.parametrize("asked", [KEYED, MANY_KEYED, WEIGHED], ids=lambda asked: asked.question)
+def test_a_key_that_one_unit_has_is_shown_about_as_often_as_its_delta_says(asked):
+    """For units in 1 to 2,049 groups, with the weights that the engine returns and the exact tail."""
+    proof = lone_keys(asked)
     assert proof.holds and proof.share > 0.99
+
+
+@pytest.mark.parametrize("known", [1, 100])
+def test_units_in_more_groups_than_the_threshold_knows_are_caught(known, monkeypatch):
+    """The mutant: a bound on the groups of a unit that the statement does not keep."""
+    ranges = thresholds._numbers_of_groups
+    monkeypatch.setattr(thresholds, "_numbers_of_groups", lambda most: ranges(known))
+    assert not lone_keys(MANY_KEYED).holds

@@ -86,8 +86,10 @@ def test_the_range_is_as_narrow_as_the_ends_of_the_column(sql: str, columns: str
         ("SQRT(y - 1)", 0, math.sqrt(3)),
         ("ROUND(f, 1)", -2.6, 7.6),
         ("ROUND(f, -1)", -12.5, 17.5),
-        ("FLOOR(f)", -3, 8),
-        ("CEIL(f)", -3, 8),
+        ("FLOOR(f)", -3, 7),
+        ("CEIL(f)", -2, 8),
+        ("TRUNC(f)", -2, 7),
+        ("ROUND(f)", -3, 8),
     ],
 )
 def test_a_range_is_no_wider_than_rounding_asks(sql: str, low: float, high: float) -> None:

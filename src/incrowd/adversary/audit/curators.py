@@ -30,9 +30,9 @@ from incrowd.adversary.audit.neighbours import HOSTILE
 from incrowd.adversary.audit.proofs import Proof, proven
 from incrowd.adversary.audit.replays import recorded, replayed
 from incrowd.adversary.audit.runs import Batch
-from incrowd.backends.statement import KEY_MASS
-from incrowd.curator import Curator, releasing
-from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.backends.statement import KEY_MASS, MOST_GROUPS
+from incrowd.curator import Curator, showing
+from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.noise import discrete_gaussian_sf, discrete_laplace_sf
 
 Row = tuple[int, int, float | None]
@@ -165,32 +165,48 @@ def lone_keys(asked: Asked) -> Proof:
     Weights, threshold and noise are those of the ask itself; the tail of the noise is exact.
     """
     stated: list[tuple[Fraction, int]] = []
-    module: Any = releasing
-    original = module.threshold_for
+    module: Any = showing
+    names = ("threshold_for", "count_threshold_for")
+    originals = {name: getattr(module, name) for name in names}
 
-    def noted(tail: Any, delta: Fraction, *others: Any) -> int:
-        least: int = original(tail, delta, *others)
-        stated.append((delta, least))
-        return least
+    def noting(original: Any) -> Any:
+        def noted(tail: Any, delta: Fraction, *others: Any) -> int:
+            least: int = original(tail, delta, *others)
+            stated.append((delta, least))
+            return least
+
+        return noted
 
     def share(nobody: Sequence[Row], rows: Sequence[Row]) -> float:
         with recorded() as transcript, asked.curator(asked.table(rows, 1), 1) as curator:
             curator.ask(asked.question, **asked.asked)
-        delta, least = stated[-1]
+        if not transcript.steps:  # nobody counts, so nothing could be shown
+            return 0.0
         noise, weights = transcript.steps[0].mechanism, np.asarray(transcript.steps[0].inputs)
+        if isinstance(noise, TruncatedLaplace):
+            delta, least = noise.exact_delta, noise.bound + 1
+        else:
+            delta, least = stated[-1]
         shown = noise_tail(noise, least - weights[weights > 0])
         return float(-np.expm1(np.log1p(-shown).sum())) / float(delta)
 
-    module.threshold_for = noted
+    for name in names:
+        setattr(module, name, noting(originals[name]))
     try:
-        sizes = (1, 2, 3, 10, 100, 1_000, KEY_MASS, KEY_MASS + 1)
+        sizes = (1, 2, 3, 10, 100, 1_000, KEY_MASS, KEY_MASS + 1, MOST_GROUPS, MOST_GROUPS + 1)
         return proven("exact", share, [((), [(9, group, 0.0) for group in range(size)]) for size in sizes])
     finally:
-        module.threshold_for = original
+        for name in names:
+            setattr(module, name, originals[name])
 
 
-def noise_tail(noise: Laplace | Gaussian, least: NDArray[np.int64]) -> NDArray[np.float64]:
+def noise_tail(noise: Laplace | Gaussian | TruncatedLaplace, least: NDArray[np.int64]) -> NDArray[np.float64]:
     """P(noise >= k) for each k, exactly."""
+    if isinstance(noise, TruncatedLaplace):
+        above, cut = (
+            np.asarray(discrete_laplace_sf(at, noise.scale_in_steps)) for at in (least - 1, noise.bound)
+        )
+        return np.where(least > noise.bound, 0.0, (above - cut) / (1 - 2 * cut))
     if isinstance(noise, Laplace):
         return np.asarray(discrete_laplace_sf(least - 1, noise.scale_in_steps))
     # Fine steps are rounded to whole ones, halves upwards: at least k from k - 1/2 on.
@@ -217,6 +233,10 @@ def _case(
 GROUPED = "SELECT g, {} AS v FROM t GROUP BY g"
 CROWDED = Asked(GROUPED.format("COUNT(*)"), {**ONE, "delta": DELTA}, size=3, public=False)
 KEYED = Asked(GROUPED.format("COUNT(*)"), {**ONE, "delta": DELTA}, public=False)
+MANY_KEYED = Asked(
+    GROUPED.format("COUNT(DISTINCT id)"), {"epsilon": 1.0, "delta": DELTA, "groups": 20}, public=False
+)
+WEIGHED = Asked(GROUPED.format("SUM(x)"), {**ONE, "delta": DELTA}, public=False)
 CURATORS: tuple[Case, ...] = (
     _case("curator: COUNT", Asked(GROUPED.format("COUNT(*)"), ONE), BASE, (*BASE, (9, 0, 0.0)), 150_000),
     _case(
@@ -280,6 +300,22 @@ CURATORS: tuple[Case, ...] = (
         ((9, 0, 0.0),),
         30_000,
         proof=lambda: lone_keys(KEYED),
+    ),
+    _case(
+        "curator: private keys of many days, one alone",
+        MANY_KEYED,
+        (),
+        ((9, 0, 0.0),),
+        30_000,
+        proof=lambda: lone_keys(MANY_KEYED),
+    ),
+    _case(
+        "curator: private keys by weights, one alone",
+        WEIGHED,
+        (),
+        ((9, 0, 0.0),),
+        30_000,
+        proof=lambda: lone_keys(WEIGHED),
     ),
     _case(
         "curator: private keys, a crowd",

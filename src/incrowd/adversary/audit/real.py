@@ -57,6 +57,7 @@ from incrowd.mechanisms import (
     SparseVector,
     StableHistogram,
     StableMode,
+    TruncatedLaplace,
     UnboundedQuantile,
     Variance,
 )
@@ -65,6 +66,7 @@ REAL: tuple[Case, ...] = (
     many("Laplace", Laplace(1.0), 0, 1, 1_000_000),
     single("Laplace, reals", Laplace(1.0, sensitivity=1.0), 0.3, 1.3, 60_000),
     many("Laplace, a vector", Laplace(1.0, sensitivity=3), [0, 0, 0], [1, 1, 1]),
+    many("TruncatedLaplace", TruncatedLaplace(1.0, DELTA), 0, 1, 300_000, DELTA),
     many("Gaussian", Gaussian(1.0, DELTA), 0, 1, 1_000_000, DELTA),
     single("Gaussian, reals", Gaussian(1.0, DELTA, sensitivity=1.0), 0.25, 1.25, 60_000, DELTA),
     many("Gaussian, a vector", Gaussian(1.0, DELTA, sensitivity=2), [0] * 4, [1] * 4, 100_000, DELTA),

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from incrowd.adversary.audit.proofs import NEGLIGIBLE, Pairs, Proof, proven
 from incrowd.curator import quantiles
-from incrowd.mechanisms import Gaussian, Laplace, Quantile, SparseVector
+from incrowd.mechanisms import Gaussian, Laplace, Quantile, SparseVector, TruncatedLaplace
+from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.selection import ranks
 from incrowd.noise import discrete_laplace_pmf, discrete_laplace_sf
 from incrowd.privacy import compose, gaussian, pure
@@ -38,6 +39,7 @@ from incrowd.privacy import compose, gaussian, pure
 Floats = NDArray[np.float64]
 PATCHED: tuple[tuple[Any, str], ...] = (
     (Laplace, "release"),
+    (TruncatedLaplace, "release"),
     (Gaussian, "release"),
     (Quantile, "release"),
     (SparseVector, "release"),
@@ -151,11 +153,12 @@ def _loss(one: Step, other: Step) -> tuple[float, float]:
     if isinstance(mechanism, SparseVector):
         laws = (first_hit(mechanism, step.inputs) for step in (one, other))
         return _between(*laws), 0.0
-    vectors = [mechanism.lattice.steps(step.inputs, "a replay").ravel().tolist() for step in (one, other)]
+    lattice = INTEGERS if isinstance(mechanism, TruncatedLaplace) else mechanism.lattice
+    vectors = [lattice.steps(step.inputs, "a replay").ravel().tolist() for step in (one, other)]
     if len(vectors[0]) != len(vectors[1]):
         return math.inf, 0.0
     moved = [abs(a - b) for a, b in zip(*vectors, strict=True)]
-    if isinstance(mechanism, Laplace):
+    if isinstance(mechanism, Laplace | TruncatedLaplace):
         return float(sum(moved) / mechanism.scale_in_steps), 0.0
     length = math.sqrt(sum(distance**2 for distance in moved))
     # Noise on a grid serves as noise that is narrower by a hair (see `Gaussian`); its mu says by how much.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable
 
@@ -13,6 +14,7 @@ from incrowd.query.functions.signature import Function, as_number, name_of, one,
 from incrowd.query.magnitude import LARGEST, multiplied, rounded, tame
 from incrowd.query.typed import Typed, double, guarded
 
+_MOST_BUCKETS = 1_000
 _LARGEST_EXP = 600.0
 """EXP is NULL from here on: its result is larger than any bound."""
 
@@ -27,8 +29,21 @@ def _rounding(node: exp.Expr, arguments: list[Typed]) -> Typed:
         digits = max(-18, min(18, whole_constant(node, arguments[1], "The number of digits")))
         return _rounded_at(value, digits)
     one(node, arguments)
-    low, high = _map(value.low, math.floor), _map(value.high, math.ceil)
+    low, high = (_map(end, _ROUNDINGS[type(node)]) for end in (value.low, value.high))
     return Typed(type(node)(this=value.sql), "integer", low, high, value.nullable, size=value.size)
+
+
+def _half_away(value: float) -> float:
+    """To the nearest whole number, halves away from zero, as engines round."""
+    return math.copysign(math.floor(abs(value) + 0.5), value)
+
+
+_ROUNDINGS: dict[type[exp.Expr], Callable[[float], float]] = {
+    exp.Floor: math.floor,
+    exp.Ceil: math.ceil,
+    exp.Trunc: math.trunc,
+    exp.Round: _half_away,
+}
 
 
 def _rounded_at(value: Typed, digits: int) -> Typed:
@@ -69,6 +84,27 @@ def _sign(node: exp.Expr, arguments: list[Typed]) -> Typed:
     # The last test is against infinity: NaN, which engines order above it, has no sign.
     sql.args["ifs"][2].this.set("expression", double(math.inf))
     return Typed(sql, "integer", -1, 1, value.nullable or value.kind == "float", (-1, 0, 1), size=1)
+
+
+def _width_bucket(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """WIDTH_BUCKET(x, low, high, n): 0 below, 1 to n between, n + 1 from `high` on; NaN is in none."""
+    if len(arguments) != 4:
+        raise QueryError("WIDTH_BUCKET takes a number, two bounds and a number of buckets.")
+    value = as_number(node, arguments[0])
+    low, high = (argument.constant for argument in arguments[1:3])
+    count = whole_constant(node, arguments[3], "The number of buckets")
+    if low is None or high is None or not low < high:
+        raise QueryError("The bounds of WIDTH_BUCKET must be two constants, the lower one first.")
+    if not 1 <= count <= _MOST_BUCKETS:
+        raise QueryError(f"WIDTH_BUCKET makes 1 to {_MOST_BUCKETS} buckets here; use FLOOR for more.")
+    edges = [low + (high - low) * place / count for place in range(count)] + [high]
+    tests: list[exp.Expr] = [exp.LT(this=value.sql.copy(), expression=double(edge)) for edge in edges]
+    tests.append(exp.LTE(this=value.sql.copy(), expression=double(math.inf)))
+    sql = exp.Case(ifs=[exp.If(this=test, true=double(float(place))) for place, test in enumerate(tests)])
+    first = 0 if value.low is None else bisect.bisect_right(edges, value.low)
+    last = count + 1 if value.high is None else bisect.bisect_right(edges, value.high)
+    nullable = value.nullable or arguments[0].kind == "float"
+    return Typed(sql, "integer", first, last, nullable, tuple(range(first, last + 1)), size=11)
 
 
 def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
@@ -136,6 +172,7 @@ NUMBERS: dict[type[exp.Expr], Function] = {
     exp.Trunc: _rounding,
     exp.Abs: _abs,
     exp.Sign: _sign,
+    exp.WidthBucket: _width_bucket,
     exp.Ln: _defined_above_zero,
     exp.Log: _defined_above_zero,
     exp.Sqrt: _defined_above_zero,
