@@ -23,7 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from incrowd import Curator
+from incrowd.curator.request import Request
 from incrowd.data import adult
 from incrowd.mechanisms import (
     Covariance,
@@ -90,6 +93,21 @@ def noisy(value: float, reach: float, epsilon: float, ends: Bounds | None = None
     return released if ends is None else min(max(released, ends[0]), ends[1])
 
 
+def curators_median(values: np.ndarray, bounds: Bounds, epsilon: float) -> Release:
+    """The point that the curator answers; its epsilon buys the interval and all other ranks as well."""
+    curator = Curator.from_tables(t=pa.table({"x": values}), bounds={"x": bounds}, budget=(1e9, 0.0))
+    question = curator.prepare(Request("SELECT MEDIAN(x) AS x FROM t", epsilon))
+    price = curator.price_of(question)
+    (leaf,) = question.plan.leaves
+
+    def release() -> float:
+        (released,) = curator.noise(curator.execute(question, curator.choose_caps(question, price)), price)
+        (span,) = released.columns(leaf, 0.95).values()
+        return float(span.value[0])
+
+    return release
+
+
 def quantile_lines(
     name: str, x: np.ndarray, bounds: Bounds, whole: bool, epsilon: float, delta: float, n: int
 ) -> None:
@@ -121,6 +139,13 @@ def quantile_lines(
         )
     rank = (x.size + 1) // 2
     truth = float(ordered[rank - 1])
+    line(
+        f"{name}: MEDIAN asked of a curator, with interval",
+        truth,
+        n,
+        curators_median(values, (low, high), epsilon),
+        opendp=opendp_quantile(x, 0.5, epsilon, (float(low), float(high)), whole),
+    )
     naive = lambda: noisy(truth, width, epsilon, (low, high))  # noqa: E731
     for label, smooth in (
         ("Student", SmoothSensitivity(epsilon)),

@@ -95,8 +95,8 @@ def _columns(unit: str) -> dict[str, dict[str, Any]]:
         "b": {"type": "boolean"},
         "grp": {"type": "text"},
         "t": {"type": "text"},
-        "d": {"type": "date"},
-        "ts": {"type": "timestamp"},
+        "d": {"type": "date", "bounds": ["1960-01-01", "2030-12-31"]},
+        "ts": {"type": "timestamp", "bounds": ["1960-01-01 00:00:00", "2030-12-31 23:59:59"]},
     }
 
 

@@ -13,7 +13,7 @@ from incrowd.backends import Backend, DuckDB, census_statement, open_frame, rele
 from incrowd.catalog.building import catalog_for
 from incrowd.curator.census import _counts
 from incrowd.query import Centre, Contribution, Leaf, bound, parse
-from incrowd.query.plan import BALL
+from incrowd.query.measure import BALL
 
 Rows = list[tuple[int, str, float]]
 CENTRE = Centre(10.0, 4.0)

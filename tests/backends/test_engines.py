@@ -100,6 +100,14 @@ def test_every_condition_keeps_the_same_rows(engine: str) -> None:
         same(engine, "user", release_statement(leaf))
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_ranks_of_dates_and_timestamps_have_the_same_integers(engine: str) -> None:
+    furnish(engine, "row", extremes())
+    ranks = "MEDIAN(v.d), MAX(v.ts), MIN(v.ts) FILTER (WHERE v.x > 0)"
+    (leaf,) = plan_of(f"SELECT {ranks} FROM visits AS v", "row").leaves
+    same(engine, "row", release_statement(leaf))
+
+
 @pytest.mark.parametrize(
     "engine", ENGINES if WHOLE else [name for name in ENGINES if name != "spark connect"]
 )

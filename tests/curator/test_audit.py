@@ -34,7 +34,7 @@ from incrowd.curator.thresholds import count_threshold_for, threshold_for
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection, TruncatedLaplace
 from incrowd.noise import categorical
 from incrowd.query import Measure, Plan, bound
-from incrowd.query.plan import MOST_GROUPS
+from incrowd.query.measure import MOST_GROUPS
 
 from .repeating import answers
 

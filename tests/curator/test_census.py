@@ -165,8 +165,11 @@ def test_an_average_is_about_rows_at_the_centre(curator: Curator, monkeypatch: p
     assert average.centres == {"x0": centre}
     # The cap is far above what nine of ten units weigh: their counts weigh more, and need less noise.
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0**12, 2.0**12))
-    (rows,) = chosen(curator, AVERAGE).rows.values()
+    average = chosen(curator, AVERAGE)
+    (rows,) = average.rows.values()
     assert rows == 2.0 * 2 * 2**9 / 2**12
+    # Such a cap cuts units that weigh more than a quarter of it did in the census.
+    assert set(average.stated.values()) == {Stated(32.0, 0, 0.0)}
 
 
 def test_what_is_stated_of_a_sum_is_in_values(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +207,11 @@ def test_the_choice_knows_the_budget_the_groups_and_the_use(
     plain = told(curator, monkeypatch, BY_TOWN, delta=0.0, rescale=False)
     assert (plain.use, plain.epsilon_totals) == ("sum", 0.0)
     assert told(curator, monkeypatch, AVERAGE).use == "joint"
-    assert told(curator, monkeypatch, "SELECT MEDIAN(pay) AS a FROM people").use == "ratio"
+    # Of a median's epsilon, half draws the point; three ranks come from a tree of two levels.
+    median = told(curator, monkeypatch, "SELECT MEDIAN(pay) AS a FROM people")
+    assert median.use == "rank" and median.epsilon_sums == pytest.approx(8 / 1.15 / 2)
+    ranks = ", ".join(f"QUANTILE_CONT(pay, {rank}) AS a{place}" for place, rank in enumerate((0.1, 0.5, 0.9)))
+    assert told(curator, monkeypatch, f"SELECT {ranks} FROM people").epsilon_sums < 8 / 1.15 / 2
     private = told(curator, monkeypatch, "SELECT pay, COUNT(*) AS n FROM people GROUP BY pay")
     assert private.groups is None
 

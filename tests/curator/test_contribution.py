@@ -15,7 +15,7 @@ from incrowd.curator import contribution as caps
 from incrowd.curator.contribution import Situation, Use
 
 CELLS = 47
-USES: tuple[Use, ...] = ("total", "rescaled", "sum", "ratio")
+USES: tuple[Use, ...] = ("total", "rescaled", "sum", "rank")
 
 
 def cumulative(held: list[int]) -> np.ndarray:
@@ -131,8 +131,8 @@ def least(cells: list[int], situation: Situation, generous: float) -> float:
         shrunk = [min(weight, cap if situation.norm == 1 else (cap * weight) ** 0.5) for weight in units]
         noise = 2**0.5 * (cap if situation.norm == 1 else cap**0.5) / situation.epsilon_sums
         cut = sum(units) - sum(shrunk)
-        if situation.use == "ratio":
-            errors[cap] = (noise * groups / sum(shrunk)) ** 2 + (0.02 * cut / sum(units)) ** 2
+        if situation.use == "rank":
+            errors[cap] = (noise * groups / sum(shrunk)) ** 2 + (0.01 * cut / sum(units)) ** 2
         elif halves == 0:
             errors[cap] = noise**2
         elif situation.use == "sum":
@@ -154,7 +154,7 @@ def least(cells: list[int], situation: Situation, generous: float) -> float:
     return best if errors[best] < 0.8 * errors[generous] else generous
 
 
-@pytest.mark.parametrize("use", ["sum", "rescaled", "ratio"])
+@pytest.mark.parametrize("use", ["sum", "rescaled", "rank"])
 @pytest.mark.parametrize("norm", [1, 2])
 def test_the_cap_has_the_least_error(use: Use, norm: int) -> None:
     cells = [300, 200, 100, 80, 60, 50, 45, 60]

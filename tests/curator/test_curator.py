@@ -21,6 +21,7 @@ from incrowd import (
     NotPermitted,
     QueryError,
 )
+from incrowd.curator.curator import FREE
 from incrowd.curator.paying import Payment
 
 rng = np.random.default_rng(7)
@@ -362,3 +363,73 @@ def test_a_harmless_difference_in_spelling_costs_nothing() -> None:
 def test_tables_that_are_no_mapping_are_refused_in_words(tables: object) -> None:
     with pytest.raises(InvalidInput, match="tables must map names to data frames"):
         Curator.from_tables(tables=tables)  # type: ignore[arg-type]
+
+
+def test_other_ranks_of_the_same_rows_are_free_afterwards() -> None:
+    with make() as curator:
+        first = curator.ask("SELECT MEDIAN(pay) AS middle FROM people", epsilon=4.0)
+        spent = curator.budget()[0].spent
+        asked = (
+            "SELECT QUANTILE_CONT(pay, 0.2) AS fifth, MAX(pay) + 1 AS top, MEDIAN(pay) AS middle FROM people"
+        )
+        assert FREE in curator.price(asked, epsilon=4.0).notes
+        later = curator.ask(asked, epsilon=4.0)
+        assert later.recalled and curator.budget()[0].spent == spent
+        assert later.to_pandas(0.95).middle_low[0] == first.to_pandas(0.95).middle_low[0]
+        table = later.to_pandas(0.95)
+        assert table.middle[0] == first.to_pandas().middle[0]
+        # The weighted fifth is 20 but for how units differ, which moves it by less than 8.
+        assert table.fifth_low[0] - 8 < 20 < table.fifth_high[0] + 8 and table.fifth[0] < table.middle[0]
+        assert table.top_low[0] <= table.top[0] <= table.top_high[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "SELECT QUANTILE_CONT(pay, 0.2) AS x FROM people WHERE age < 40",
+        "SELECT QUANTILE_CONT(pay, 0.2) FILTER (WHERE age < 40) AS x FROM people",
+        "SELECT QUANTILE_CONT(age, 0.2) AS x FROM people",
+        "SELECT QUANTILE_CONT(pay / 2, 0.2) AS x FROM people",
+        "SELECT QUANTILE_CONT(LEAST(pay, 99), 0.2) AS x FROM people",
+        "SELECT QUANTILE_CONT(pay, 0.2) AS x, COUNT(*) AS n FROM people",
+        "SELECT sex, QUANTILE_CONT(pay, 0.2) AS x FROM people GROUP BY sex",
+    ],
+)
+def test_ranks_of_other_rows_are_not_on_record(other: str) -> None:
+    with make() as curator:
+        curator.ask("SELECT MEDIAN(pay) AS middle FROM people", epsilon=1.0)
+        assert FREE not in curator.price(other, epsilon=1.0).notes
+        for changes in (
+            {"epsilon": 0.5},
+            {"epsilon": 1.0, "confidence": 0.9},
+            {"epsilon": 1.0, "contribution": 3},
+        ):
+            assert FREE not in curator.price("SELECT MEDIAN(pay) AS middle FROM people", **changes).notes
+
+
+def test_quantiles_of_dates_and_timestamps_come_back_as_such() -> None:
+    days = np.arange(4_000) % 8_000
+    began = [dt.date(1960, 1, 1) + dt.timedelta(days=int(day)) for day in days]
+    seen = [dt.datetime(1969, 12, 31, 12) + dt.timedelta(seconds=60 * int(day)) for day in days]
+    table = pa.table({"began": began, "seen": pa.array(seen, pa.timestamp("us")), "g": days % 2})
+    bounds = {
+        "began": (dt.date(1950, 1, 1), dt.date(1999, 12, 31)),
+        "seen": (dt.datetime(1969, 12, 31), dt.datetime(1970, 1, 5)),
+    }
+    with Curator.from_tables(t=table, bounds=bounds, domains={"g": [0, 1]}, budget=(1e3, 0.0)) as curator:
+        sql = "MEDIAN(began) AS b, MAX(began) - MIN(began) AS days, MEDIAN(seen) AS s, YEAR(MAX(began)) AS y"
+        answer = curator.ask(f"SELECT {sql} FROM t", epsilon=100.0)
+        assert [str(kind) for kind in answer.to_arrow().schema.types[::2]] == ["date32[day]", "timestamp[us]"]
+        (row,) = answer.to_arrow(0.95).to_pylist()
+        assert row["b_low"] <= row["b"] <= row["b_high"]
+        assert abs(row["b"] - began[2_000]) <= dt.timedelta(days=10)
+        assert abs(row["s"] - seen[2_000]) <= dt.timedelta(minutes=10)
+        assert 3_800 < row["days"] < 4_000 and row["days_low"] <= row["days"] <= row["days_high"]
+        assert row["y"] == 1970
+        grouped = curator.ask("SELECT g, MIN(seen) AS s FROM t GROUP BY g", epsilon=100.0)
+        assert all(
+            line["s_low"] <= line["s"] <= line["s_high"] for line in grouped.to_arrow(0.95).to_pylist()
+        )
+        for wrong in ("AVG(began)", "MEDIAN(DATE_TRUNC('month', began))"):
+            with pytest.raises(QueryError, match="date"):
+                curator.price(f"SELECT {wrong} AS x FROM t", epsilon=1.0)

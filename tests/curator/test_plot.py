@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from typing import Any
 
@@ -74,3 +75,12 @@ def test_a_missing_altair_is_told_with_how_to_install_it(monkeypatch: pytest.Mon
     with pytest.raises(InvalidInput) as refused:
         chart(ONE)
     assert str(refused.value) == "plot() needs the package altair: pip install 'incrowd[plot]'."
+
+
+def test_dates_have_an_axis_of_their_own_and_give_way_to_numbers() -> None:
+    days = [dt.date(2020, 1, 1), dt.date(2021, 1, 1)]
+    dated = pa.table({"g": [1, 2], "d": days, "d_low": days, "d_high": days})
+    assert [row["value"] for row in values(dated)] == ["2020-01-01", "2021-01-01"]
+    assert drawn(dated)["layer"][0]["encoding"]["y"]["type"] == "temporal"
+    both = dated.append_column("n", [[5, 2]]).append_column("n_low", [[3, 0]])
+    assert {row["number"] for row in values(both.append_column("n_high", [[7, 4]]))} == {"n"}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from incrowd import Curator, InvalidInput, NotPermitted, QueryError
 from incrowd.curator import pricing
 from incrowd.curator.pricing import Line, Price
+from incrowd.curator.quantiles import DRAWN, DRAWN_AND_KEPT
 from incrowd.curator.request import Request
 from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.privacy import approximate, bounded_range, compose, gaussian, laplace, least_sigma, threshold
@@ -275,9 +276,12 @@ def test_each_line_states_the_event_of_its_noise() -> None:
     assert line("keys", "selection", epsilon=third, delta=small).guarantee == approximate(third, small)
     counts = line("sum", "thresholded", epsilon=third, mu=0.1, delta=small)
     assert counts.guarantee == approximate(third, small) and counts.threshold_delta == small / 2
-    # A quarter of it draws the point; the rest, or all, is shared by the levels of the tree.
-    point = line("quantile", "exponential", epsilon=third, levels=4)
-    assert point.guarantee == bounded_range(third / 4) + laplace(third / 4 * 3 / 4, 1024) * 4
+    # Half of it draws the point, and a window around it gets the rest, or shares it with a tree.
+    point = line("quantile", "exponential", epsilon=third, levels=4, shares=DRAWN)
+    assert point.guarantee == bounded_range(third / 2) + laplace(third / 2, 1024)
+    point = line("quantile", "exponential", epsilon=third, levels=4, shares=DRAWN_AND_KEPT)
+    tree = laplace(third / 5 / 4, 1024) * 4
+    assert point.guarantee == bounded_range(third / 2) + laplace(third * 3 / 10, 1024) + tree
     assert line("quantile", "laplace", epsilon=third, levels=4).guarantee == laplace(third / 4, 1024) * 4
 
 
@@ -340,7 +344,7 @@ def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str,
     [
         ("SELECT COUNT(*) FROM people", {"census": 0.54, "sum": 1.0}),
         ("SELECT SUM(pay) FROM people", {"census": 0.54, "sum": 1.0}),
-        ("SELECT MEDIAN(pay) FROM people", {"census": 0.25, "quantile": 1.0}),
+        ("SELECT MEDIAN(pay) FROM people", {"census": 0.15, "quantile": 1.0}),
         ("SELECT age, COUNT(*) FROM people GROUP BY age", {"census": 0.15, "totals": 0.1, "sum": 1.0}),
         ("SELECT AVG(pay) FROM people", {"centre": 0.3, "census": 0.3, "sum": 1.0}),
         # What is over the same rows is one ball.
@@ -354,7 +358,7 @@ def test_how_epsilon_is_shared_by_what_is_asked(question: str, shares: dict[str,
         ),
         (
             "SELECT AVG(pay), MEDIAN(pay) FROM people",
-            {"centre": 0.3, "census": 0.3 + 0.25, "sum": 1.0, "quantile": 1.0},
+            {"centre": 0.3, "census": 0.3 + 0.15, "sum": 1.0, "quantile": 1.0},
         ),
     ],
 )
@@ -417,4 +421,4 @@ def test_a_quantile_s_line_says_whether_its_point_is_drawn_and_how_high_its_tree
     priced = curator().price(f"SELECT {asked} FROM people", 1.0, delta=0.0, contribution=1)
     (line,) = priced.lines
     assert (line.kind, line.noise) == ("quantile", noise)
-    assert line.levels == 2 and line.least == pytest.approx(1 / 2 * (3 / 4 if noise == "exponential" else 1))
+    assert line.levels == 2 and line.least == pytest.approx(1 / 2 * (1 / 5 if noise == "exponential" else 1))

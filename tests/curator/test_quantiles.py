@@ -25,6 +25,13 @@ def histograms(*groups: list[int], reach: int = 1, row: int = 1) -> Histograms:
     return Histograms(place, cell, steps, np.arange(len(groups)), len(groups[0]), reach, row)
 
 
+def released(
+    held: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float
+) -> quantiles.Quantiles:
+    """The quantiles alone; a lone group counts as none."""
+    return quantiles.release(held, ranks, epsilon, confidence, len(held.groups) > 1)[0]
+
+
 @given(
     st.lists(st.lists(st.integers(0, 6), min_size=5, max_size=5), min_size=1, max_size=3),
     st.data(),
@@ -40,8 +47,10 @@ def test_one_unit_s_rows_cost_epsilon_at_most(
     for _ in range(data.draw(st.integers(0, reach))):
         more[data.draw(st.integers(0, len(cells) - 1))][data.draw(st.integers(0, 4))] += 1
 
+    grouped = len(cells) > 1 or data.draw(st.booleans())
+
     def release(groups: list[list[int]]) -> object:
-        return quantiles.release(histograms(*groups, reach=reach), ranks, epsilon, 0.9)
+        return quantiles.release(histograms(*groups, reach=reach), ranks, epsilon, 0.9, grouped)
 
     spent, mu = losses(release, cells, more)
     assert spent <= float(epsilon) * (1 + 1e-9) and mu == 0
@@ -51,7 +60,7 @@ def test_a_mutant_that_understates_the_reach_is_caught() -> None:
     """A unit that adds 2,000 where the noise is made for 1."""
 
     def release(cells: list[int]) -> object:
-        return quantiles.release(histograms(cells, reach=1), (0.5,), Fraction(1), 0.9)
+        return quantiles.release(histograms(cells, reach=1), (0.5,), Fraction(1), 0.9, False)
 
     assert losses(release, [0, 5, 9], [2_000, 5, 9])[0] > 1
 
@@ -119,9 +128,9 @@ def test_a_mutant_that_rounds_the_target_is_caught_in_many_groups() -> None:
 def test_released_points_follow_the_stated_law() -> None:
     """4,000 groups against the exact law; chi-square, failure below 1e-7."""
     cells, epsilon, total = [3, 0, 5, 1], Fraction(4), 4_000
-    law = np.exp(law_of_point(cells, 0.5, epsilon / 4, 1))
+    law = np.exp(law_of_point(cells, 0.5, epsilon / 2, 1))
     law /= law.sum()
-    drawn = quantiles.release(histograms(*[cells] * total), (0.5,), epsilon, 0.9)
+    drawn = released(histograms(*[cells] * total), (0.5,), epsilon, 0.9)
     counts = np.bincount(drawn.points[0], minlength=4)
     statistic = float(((counts - total * law) ** 2 / (total * law)).sum())
     assert statistic < chi2.isf(1e-7, 3)
@@ -130,7 +139,7 @@ def test_released_points_follow_the_stated_law() -> None:
 @pytest.mark.parametrize("ranks", [(0.9, 0.5), (0.9, 0.1, 0.5)])
 def test_points_of_several_ranks_are_in_order(ranks: tuple[float, ...]) -> None:
     many = histograms(*[[0, 10, 0, 200, 0, 10]] * 50)
-    drawn = quantiles.release(many, ranks, Fraction(1, 10), 0.95)
+    drawn = released(many, ranks, Fraction(1, 10), 0.95)
     ordered = drawn.points[np.argsort(ranks)]
     assert (np.diff(ordered, axis=0) >= 0).all()
 
@@ -140,7 +149,7 @@ def test_points_of_several_ranks_are_in_order(ranks: tuple[float, ...]) -> None:
 def test_ends_enclose_the_point_and_empty_data_is_no_special_case(
     cells: list[int], ranks: tuple[float, ...]
 ) -> None:
-    drawn = quantiles.release(histograms(*[cells] * 50), ranks, Fraction(1), 0.95)
+    drawn = released(histograms(*[cells] * 50), ranks, Fraction(1), 0.95)
     assert (drawn.lows <= drawn.points).all() and (drawn.points <= drawn.highs).all()
     assert drawn.lows.min() >= 0 and drawn.highs.max() <= 6
 
@@ -148,14 +157,14 @@ def test_ends_enclose_the_point_and_empty_data_is_no_special_case(
 def test_a_heavy_tie_is_found_by_every_rank_inside_it() -> None:
     cells = histograms([5, 5, 100_000, 5, 5])
     for ranks in ((0.1, 0.25, 0.5, 0.75, 0.9), (0.3,)):
-        drawn = quantiles.release(cells, ranks, Fraction(1), 0.95)
+        drawn = released(cells, ranks, Fraction(1), 0.95)
         assert (drawn.points == 2).all() and (drawn.lows == 2).all() and (drawn.highs == 2).all()
 
 
 @pytest.mark.parametrize("ranks", [(0.1, 0.5, 0.9), (0.5,)])
 def test_weights_beyond_the_integers_are_added_up_exactly(ranks: tuple[float, ...]) -> None:
     cells = histograms([2**60] * 9, reach=2**31, row=2**30)
-    drawn = quantiles.release(cells, ranks, Fraction(1), 0.95)
+    drawn = released(cells, ranks, Fraction(1), 0.95)
     assert drawn.points[:, 0].tolist() == [int(rank * 9) for rank in ranks]
     assert (drawn.lows <= drawn.points).all() and (drawn.points <= drawn.highs).all()
 
@@ -168,20 +177,31 @@ def test_every_point_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.Mo
         return 1
 
     monkeypatch.setattr(quantiles, "categorical", noted)
-    drawn = quantiles.release(histograms([2, 3, 5], reach=3, row=2), (0.5, 0.25), Fraction(1), 0.9)
+    drawn = released(histograms([2, 3, 5], reach=3, row=2), (0.5, 0.25), Fraction(1), 0.9)
     assert drawn.points[:, 0].tolist() == [1, 1]
-    # A quarter of epsilon for two points, over twice the sensitivity, over what a target may move: 3/4, 1/2.
-    point = Fraction(1, 4) / 2 / 6
+    # Half of epsilon for two points, over twice the sensitivity, over what a target may move: 3/4, 1/2.
+    point = Fraction(1, 2) / 2 / 6
     # Rank 1/4 of 10 is 5/2: counted in halves, at half the rate.
     assert draws == [([-1, 0, -5], point / Fraction(3, 4) / 2), ([-3, 0, 0], point / Fraction(1, 2))]
 
 
 @pytest.mark.parametrize(
-    ("ranks", "share"), [((0.5,), "3/4"), ((0.5, 0.5, 0.1), "3/4"), ((0.1, 0.2, 0.3), "1")]
+    ("ranks", "grouped", "parts"),
+    [
+        ((0.5,), False, [("1/10", 2_048), ("3/10", 2_048)]),
+        ((0.5, 0.5, 0.1), False, [("1/10", 2_048), ("3/10", 2_048)]),
+        ((0.5,), True, [("1/2", 2_048)]),
+        ((0.1, 0.2, 0.3), False, [("1/2", 2_048)]),
+        ((0.1, 0.2, 0.3), True, [("1/2", 2_048)]),
+    ],
 )
-def test_the_tree_uses_what_the_points_leave_at_every_level(
-    ranks: tuple[float, ...], share: str, monkeypatch: pytest.MonkeyPatch
+def test_windows_and_trees_use_what_the_points_leave(
+    ranks: tuple[float, ...],
+    grouped: bool,
+    parts: list[tuple[str, int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The two levels of a tree share its part; the sensitivity is rounded up to whole chains, as stated."""
     made: list[tuple[Fraction, int]] = []
 
     class Noted(Laplace):
@@ -189,11 +209,17 @@ def test_the_tree_uses_what_the_points_leave_at_every_level(
             super().__post_init__()
             made.append((Fraction(self.epsilon), int(self.sensitivity)))
 
-    monkeypatch.setattr(rank_tree, "Laplace", Noted)
-    quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95)
+    for module in (rank_tree, quantiles):
+        monkeypatch.setattr(module, "Laplace", Noted)
+    _, kept = quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95, grouped)
     assert quantiles.levels_of(81) == 2
-    # Two levels share it; the sensitivity is rounded up to whole multiples of the chain that is stated.
-    assert made[0] == (Fraction(share) / 2, 2_048)
+    assert made == [(Fraction(epsilon), reach) for epsilon, reach in parts]
+    assert (kept is not None) == (not grouped)
+
+
+@pytest.mark.parametrize("shares", [quantiles.DRAWN, quantiles.DRAWN_AND_KEPT, quantiles.TREE_ALONE])
+def test_shares_are_all_of_epsilon(shares: quantiles.Shares) -> None:
+    assert shares.points + shares.window + shares.tree == 1
 
 
 @pytest.mark.parametrize(
@@ -215,13 +241,16 @@ def test_the_edges_and_the_middle_of_a_cell() -> None:
 
 
 def test_a_leaf_of_the_tree_may_be_several_cells() -> None:
-    """10,001 cells, three to a leaf: ends are those of leaves, and a drawn point is as fine as the cells."""
+    """10,001 cells, three to a leaf: the ends of a tree are leaves, drawn points and windows are cells."""
     cells = [0] * 10_001
     cells[7_000] = 10**6
     cells[-1] = 10**6
-    for ranks in ((0.2, 0.9), (0.2, 0.3, 0.9)):
-        drawn = quantiles.release(histograms(cells), ranks, Fraction(1), 0.95)
-        assert (drawn.lows[0, 0], drawn.highs[0, 0]) == (6_999, 7_001)
-        assert drawn.highs[-1, 0] == 10_000 and drawn.lows[-1, 0] == 9_999
+    for ranks, first, last, end in (
+        ((0.2, 0.9), 7_000, 7_000, 10_000),
+        ((0.2, 0.3, 0.9), 6_999, 7_001, 9_999),
+    ):
+        drawn = released(histograms(cells), ranks, Fraction(1), 0.95)
+        assert (drawn.lows[0, 0], drawn.highs[0, 0]) == (first, last)
+        assert drawn.highs[-1, 0] == 10_000 and drawn.lows[-1, 0] == end
         assert drawn.points[0, 0] == 7_000
     assert quantiles.levels_of(10_001) == quantiles.levels_of(3_334) == 3

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from incrowd.curator.rank_tree import Shape, Tree
 from incrowd.curator.ratios import Noise, interval
 from incrowd.curator.released import Noisy, Released, Stated, pack, unpack
 from incrowd.mechanisms import Gaussian, Laplace
@@ -216,7 +217,7 @@ QUANTILE = Aggregate("a0", "quantile", "MEDIAN(x)", ("m0",), (0.5,))
 
 
 def test_a_quantile_is_its_cell_and_beyond_its_confidence_only_the_bounds_are_sure() -> None:
-    table = pa.table({"a0": [6], "a0_low": [4], "a0_high": [8]})
+    table = pa.table({"m0@0.5": [6], "m0@0.5_low": [4], "m0@0.5_high": [8]})
     asked = leaf(QUANTILE, m0=measure("m0", buckets=16, whole=False))
     released = Released(table, {}, confidence=0.9)
     for confidence in (0.5, 0.9):
@@ -224,6 +225,21 @@ def test_a_quantile_is_its_cell_and_beyond_its_confidence_only_the_bounds_are_su
         assert (span.low[0], span.value[0], span.high[0]) == (-4.0, -1.5, 1.0)
     span = released.columns(asked, 0.91)["a0"]
     assert (span.low[0], span.value[0], span.high[0]) == (-8.0, -1.5, 8.0)
+
+
+def test_other_ranks_and_more_confidence_are_read_from_the_tree_on_record() -> None:
+    """16 cells in one level, 1,000 steps in each, with noise of next to nothing."""
+    row = 1 << -measure("m0", buckets=16, whole=False).exponent
+    tree = Tree(Shape(16, 1), 1.0, (np.full(16, 1_000 * row, dtype=np.int64),))
+    table = pa.table({"m0@0.5": [6], "m0@0.5_low": [4], "m0@0.5_high": [8]})
+    released = Released.from_bytes(Released(table, {}, confidence=0.9, trees={"m0": tree}).to_bytes())
+    other = Aggregate("a0", "quantile", "QUANTILE(x, 0.9)", ("m0",), (0.9,))
+    span = released.columns(leaf(other, m0=measure("m0", buckets=16, whole=False)), 0.99)["a0"]
+    assert (span.low[0], span.value[0], span.high[0]) == (6.0, 6.5, 7.0)
+    asked = leaf(QUANTILE, m0=measure("m0", buckets=16, whole=False))
+    span = released.columns(asked, 0.91)["a0"]
+    # Half of the weight lies at 0, the edge of two cells; the point stays what it was.
+    assert (span.low[0], span.value[0], span.high[0]) == (-2.0, -1.5, 1.0)
 
 
 def test_rows_are_sorted_by_all_keys() -> None:

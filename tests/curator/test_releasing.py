@@ -212,9 +212,10 @@ def test_quantiles_are_released_as_cells_between_their_ends(curator: Curator) ->
     question, price = asked(curator, sql, contribution=3)
     exact = executed(curator, question)
     released = noise(0, exact, price)
-    assert [name for name in released.table.column_names if name.startswith("a")] == [
-        f"{name}{end}" for name in ("a0", "a1") for end in ("", "_low", "_high")
+    assert [name for name in released.table.column_names if name.startswith("m")] == [
+        f"m0@{rank}{end}" for rank in (0.5, 0.99) for end in ("", "_low", "_high")
     ]
+    assert not released.trees
     spans = released.columns(exact.leaf, 0.9)
     york = released.table.column("k0").to_pylist().index("york")
     assert spans["a0"].value[york] == pytest.approx(4.0, abs=0.1)

@@ -19,9 +19,9 @@ from incrowd.backends.trees import text_of
 from incrowd.curator.request import Request
 from incrowd.errors import QueryError
 from incrowd.query import parse
+from incrowd.query.measure import MOST_BOUND
 from incrowd.query.ownership import Relation, World, select_rows
 from incrowd.query.per_unit import check_bounds, clamped, group_keys
-from incrowd.query.plan import MOST_BOUND
 from incrowd.query.rules import rewrite
 from incrowd.query.typed import Typed
 from tests.backends.houses import catalog_of, engine_of, public_fields, tables_from

@@ -5,7 +5,7 @@
 
 In L2 the norm is that of z in coarser steps, each rounded up, so that squares of up to 2^22 numbers are
 added as whole numbers of 64 bits: no engine rounds them, and a sum does not depend on the order of its rows.
-The norm comes out too large by a part in 2^18 at most, and never too small.
+The norm comes out too large, by at most one coarse step for each number, and never too small.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from incrowd.backends.builder import PAIRS, SHARES, Builder
 from incrowd.backends.measures import BALL_BITS, joint_steps, share_of, weight_of
 from incrowd.backends.trees import applied, cast, chosen, column, integer, joined, total_of, wide
 from incrowd.query import Measure
-from incrowd.query.plan import BALL
+from incrowd.query.measure import BALL
 
 _CLAMP = 4 * BALL
 _COARSE = 2**12
 """In L2, a coarse step in steps: z of at most 4 S has at most 2^20 of them."""
 _RADIUS = BALL // _COARSE
-_CENSUS_CLAMP = 2**30
+_CENSUS_CLAMP = 2**28
+"""Squares of up to 64 measures of a pair are added in 64 bits."""
 BALL_CELLS = 31
 """The cells of a census in L2: squares of norms are compared, and they are at most 2^62."""
 

@@ -40,7 +40,7 @@ from incrowd.backends.measures import (
 from incrowd.backends.recent import recent
 from incrowd.backends.trees import cast, chosen, column, count, integer, joined, number, own, quotient
 from incrowd.query import Leaf, Measure
-from incrowd.query.plan import MOST_GROUPS
+from incrowd.query.measure import MOST_GROUPS
 
 __all__ = [
     "KEY_MASS",

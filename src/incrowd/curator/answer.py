@@ -145,7 +145,9 @@ class Answer:
     @property
     def _stated(self) -> list[str]:
         """What the numbers are about, and which groups are hidden."""
-        stated = quantities.sentences(self.caps, self.beyond, self.confidence)
+        stated = quantities.sentences(
+            self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
+        )
         return stated + showing.sentences(self.plan, self.price.lines, self.released)
 
     def to_csv(self, path: str | Path | None = None, intervals: float | bool | None = None) -> str | None:

@@ -25,7 +25,7 @@ from incrowd.curator.pricing import Line, Price
 from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
 from incrowd.query import Centre, Leaf, Measure
-from incrowd.query.plan import ROWS_PER_NORM
+from incrowd.query.measure import ROWS_PER_NORM
 from incrowd.query.weights import Census
 
 WIDEST_CAP = 32
@@ -83,10 +83,14 @@ def choose_caps(
             if totals is not None and large > caps[weigh_key]:
                 generous[user.name] = large
             about = large if situation.use in ("total", "rescaled") else caps[weigh_key]
-            beyond = contribution.most_beyond(cells, about / unit, situation, price.confidence)
-            # In a ball, rows at the centre weigh least: no unit counts for more rows than such ones do.
-            most_rows = about * rows[weigh_key] if user.ball else about
-            stated[user.name] = Stated(most_rows, beyond, unit**2 * chosen.cut_squares)
+            if user.ball:
+                # Rows at the centre weigh least: no unit counts for more of them, in L2 in one group. Only
+                # units that weigh more than that many rows at the centre did in the census are cut at all.
+                stated_cap, weight = about * rows[weigh_key], about * rows[weigh_key] / ROWS_PER_NORM
+            else:
+                stated_cap, weight = about, about
+            beyond = contribution.most_beyond(cells, weight / unit, situation, price.confidence)
+            stated[user.name] = Stated(stated_cap, beyond, unit**2 * chosen.cut_squares)
     return ChosenCaps(caps, generous, stated, centres, rows)
 
 
@@ -194,7 +198,7 @@ def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:
     names = {user.name for user in users}
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
     if not kinds & {"count", "sum"}:
-        return "ratio"
+        return "rank"
     if not leaf.keys:
         return "total"
     return "rescaled" if rescaled else "sum"

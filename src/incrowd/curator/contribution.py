@@ -25,13 +25,13 @@ from incrowd.query import Measure
 
 UNEVEN = 0.25
 """How far the cut share of a group may differ from that of all, as heavy units are spread unevenly."""
-RATIO_BIAS = 0.02
-"""How far cutting all rows of heavy units may move an average, as a share of the span of its values."""
+RANK_BIAS = 0.01
+"""How far cutting all rows of heavy units may move a quantile, as a share of the rows."""
 MOST_SCALED = 3.0
 """Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
 UNKNOWN_GROUPS = 32
 LEAST_TOTAL = 0.1
-Use = Literal["total", "rescaled", "sum", "ratio", "joint"]
+Use = Literal["total", "rescaled", "sum", "rank", "joint"]
 """One sum over all rows; sums by group that are scaled back up; sums by group as they are; quantiles; balls.
 """
 JOINT_BIAS = {1: 0.75, 2: 0.45}
@@ -242,13 +242,13 @@ def _error(
     shrunk = np.minimum(weights, cap if flat else np.sqrt(cap * weights))
     total, kept = float(held @ weights), float(held @ shrunk)
     noise = math.sqrt(2) * situation.distance * (cap if flat else math.sqrt(cap)) / situation.epsilon_sums
-    if cap == generous and situation.use not in ("ratio", "joint"):
+    if cap == generous and situation.use not in ("rank", "joint"):
         return noise**2
     if not kept:
         return math.inf
     cut = total - kept
-    if situation.use == "ratio":
-        return (noise * groups / kept) ** 2 + (RATIO_BIAS * cut / total) ** 2
+    if situation.use == "rank":
+        return (noise * groups / kept) ** 2 + (RANK_BIAS * cut / total) ** 2
     if situation.use == "joint":
         return (noise * groups / kept) ** 2 + (JOINT_BIAS[situation.norm] * cut / kept) ** 2
     if situation.use == "sum":

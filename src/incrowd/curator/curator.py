@@ -29,7 +29,9 @@ from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Options, Request
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
-from incrowd.errors import InvalidInput
+from incrowd.errors import BackendError, CatalogError, InvalidInput
+
+FREE = "The answer is on record for this price: asking for it costs nothing."
 
 
 class Curator:
@@ -127,9 +129,11 @@ class Curator:
     def price(self, sql: str, epsilon: float | None = None, **options: Unpack[Options]) -> Price:
         """What a question would cost, how wrong its answer would be, and what would be left.
 
-        Reads no private row.
+        Reads no private row. An answer on record is free, and the price's notes say so.
         """
-        return self.price_of(self.prepare(Request(sql, epsilon, **options)))
+        question = self.prepare(Request(sql, epsilon, **options))
+        price = self.price_of(question)
+        return replace(price, notes=(FREE, *price.notes)) if self._on_record(question, price) else price
 
     def prepare(self, request: Request, catalog: Catalog | None = None) -> Prepared:
         """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount.
@@ -156,6 +160,15 @@ class Curator:
                 preparing.prove(leaf, self._backend)
             payment = payment.reserve(price.guarantee, price.charged_delta)
         return payment
+
+    def _on_record(self, question: Prepared, price: Price) -> bool:
+        """True if the answer is on record. Rows that cannot be reached now are left for `ask` to say."""
+        analyst = self.catalog.analyst(question.request.analyst)
+        try:
+            version = self._backend.version(self.catalog.tables)
+        except (BackendError, CatalogError):
+            return False
+        return self._ledger.recall(question.fingerprint(price), version, analyst) is not None
 
     def version(self) -> str:
         """The version of the data; of public tables too, for they make keys and labels."""

@@ -33,12 +33,13 @@ from incrowd.curator.sandbox import ExhaustedError, SandboxError, sandbox
 from incrowd.curator.scratch import scratch
 from incrowd.curator.total_sql import total
 from incrowd.errors import QueryError
-from incrowd.query import Leaf, Plan
+from incrowd.query import Aggregate, Leaf, Plan
 from incrowd.query.plan import released_index, released_name
 from incrowd.query.sql import DIALECT
 
 TRIED = (0, 1, -1, 1_000, 1_000_000, -1_000_000)
 """Released numbers that the SQL above them is tried on before anything is spent."""
+_EPOCH = dt.date(1970, 1, 1).toordinal()
 _DAYS = [None, *(dt.date(year, 1, 1) for year in (1970, 2000, 2024, 1, 9999))]
 _KEYS: Mapping[str, Sequence[Any]] = {
     "integer": [None, 0, 1, -1, 1_000, 1_000_000],
@@ -163,10 +164,18 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
             if aggregate.whole:
                 # A count that noise carried out of the integers stays at their end.
                 values = np.clip(np.nan_to_num(values), -(2.0**62), 2.0**62).astype(np.int64)
-            columns[aggregate.name + suffix] = pa.array(values, from_pandas=True)  # NaN is NULL
+            numbers = pa.array(values, from_pandas=True)  # NaN is NULL
+            columns[aggregate.name + suffix] = _moments(numbers, aggregate) if aggregate.moment else numbers
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)
+
+
+def _moments(numbers: pa.Array, aggregate: Aggregate) -> pa.Array:
+    """Days or seconds since 1970 as dates or timestamps."""
+    if aggregate.moment == "date":
+        return numbers.cast(pa.int32()).cast(pa.date32())
+    return numbers.cast(pa.timestamp("s")).cast(pa.timestamp("us"))
 
 
 def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
@@ -176,6 +185,11 @@ def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
         columns[key.name] = pa.array(_KEYS[key.kind][: len(numbers)], arrow_type(key.kind))
     for aggregate in leaf.aggregates:
         for suffix in ("", "_low", "_high"):
+            if aggregate.moment:
+                days = [0 if day is None else day.toordinal() - _EPOCH for day in _DAYS[: len(numbers)]]
+                seconds = [day * (1 if aggregate.moment == "date" else 86_400) for day in days]
+                columns[aggregate.name + suffix] = _moments(pa.array(seconds, pa.int64()), aggregate)
+                continue
             kind = pa.int64() if aggregate.whole else pa.float64()
             columns[aggregate.name + suffix] = pa.array(numbers, pa.int64()).cast(kind, safe=False)
     return pa.table(columns or {"nothing": pa.array(numbers, pa.int64())})

@@ -47,8 +47,10 @@ class Prepared:
     def fingerprint(self, price: Price) -> str:
         """The question and its price in one word: two asks with the same one get the same answer."""
         lines = [
-            [line.leaf, line.kind, line.target, line.noise, str(line.epsilon), line.mu, str(line.delta)]
+            [line.leaf, line.kind, line.target, noise, str(line.epsilon), line.mu, str(line.delta)]
             for line in price.lines
+            # How many ranks are asked at once decides how a quantile's epsilon is shared, not what it is.
+            for noise in ["ranks" if line.kind == "quantile" else line.noise]
         ]
         text = json.dumps([self.plan.fingerprint, lines, price.confidence])
         return hashlib.sha256(text.encode()).hexdigest()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
@@ -23,7 +23,7 @@ from incrowd.curator.centres import DRAWS
 from incrowd.curator.contribution import LEAST_TOTAL, total_cap
 from incrowd.curator.ledger import Balance
 from incrowd.curator.lineage import origins
-from incrowd.curator.quantiles import CHAIN, POINTS, draws_points, levels_of
+from incrowd.curator.quantiles import CHAIN, TREE_ALONE, Shares, levels_of, shares_of
 from incrowd.curator.quantities import caps_of
 from incrowd.curator.showing import WIDER, key_selection, sentences
 from incrowd.errors import InvalidInput, QueryError
@@ -52,7 +52,7 @@ Noise = Literal["laplace", "gaussian", "exponential", "selection", "thresholded"
 """`thresholded`: a count that decides which groups are shown, with the noise that its cap asks for."""
 LineKind = Literal["centre", "census", "keys", "totals", "sum", "quantile"]
 _SHARE: Mapping[str, float] = {"keys": 1.0, "totals": 0.1, "centre": 0.3}
-_CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "ratio": 0.25, "joint": 0.3}
+_CENSUS: Mapping[str, float] = {"total": 0.54, "groups": 0.15, "rank": 0.15, "joint": 0.3}
 """What a census gets for each 1 of a sum. One sum over all rows depends most on a good cap."""
 _PARTS: Mapping[str, tuple[float, ...]] = {
     "count": (1.0,),
@@ -80,6 +80,8 @@ class Line:
     delta: Fraction = Fraction(0)
     levels: int = 1
     """For a quantile, the levels of its tree."""
+    shares: Shares = TREE_ALONE
+    """For a quantile, how its epsilon is shared."""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -92,20 +94,25 @@ class Line:
         if self.kind == "centre":
             return compose(*(bounded_range(self.epsilon * share) for share in DRAWS))
         if self.kind == "quantile":
-            tree = laplace(self._for_tree / self.levels, CHAIN) * self.levels
-            return tree + bounded_range(self.epsilon * POINTS) if self.noise == "exponential" else tree
+            return compose(*self._quantile_parts())
         steps = CHAIN if self.kind in ("sum", "keys") else 1
         stated = laplace(self.epsilon, steps)
         return stated + threshold(self.delta) if self.delta else stated
 
     @property
     def epsilon_like(self) -> float:
-        """Its epsilon, or that of Laplace noise as wide as its Gaussian noise."""
+        """Its epsilon, or that of Laplace noise as wide as its own noise."""
+        if self.kind == "quantile":
+            # A rank from a tree of h levels errs about h^2 times as far as one that is drawn by itself.
+            return float(self.epsilon * (self.shares.points or Fraction(1, self.levels**2)))
         return self.mu * 2**0.5 if self.mu else float(self.epsilon)
 
-    @property
-    def _for_tree(self) -> Fraction:
-        return self.epsilon * (1 - POINTS) if self.noise == "exponential" else self.epsilon
+    def _quantile_parts(self) -> Iterator[Guarantee]:
+        if self.shares.points:
+            yield bounded_range(self.epsilon * self.shares.points)
+            yield laplace(self.epsilon * self.shares.window, CHAIN)
+        if self.shares.tree:
+            yield laplace(self.epsilon * self.shares.tree / self.levels, CHAIN) * self.levels
 
     @property
     def least(self) -> float:
@@ -115,7 +122,8 @@ class Line:
         if self.noise == "thresholded":
             return min(float(self.epsilon), self.mu or math.inf)
         if self.kind == "quantile":
-            return float(self._for_tree / self.levels)
+            parts = (self.shares.points, self.shares.window, self.shares.tree / self.levels)
+            return float(self.epsilon * min(part for part in parts if part))
         if self.kind == "centre":
             return float(self.epsilon * min(DRAWS))
         return float(self.epsilon) * (LEAST_TOTAL if self.kind == "totals" else 1.0)
@@ -347,36 +355,27 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
             lines.append(Line(index, kind, target, labels[key], "gaussian", mu=mus[key], delta=own_delta))
         else:
             noise: Noise = "exponential" if kind == "centre" else "laplace"
-            levels, mu = 1, 0.0
+            levels, mu, shares = 1, 0.0, TREE_ALONE
             if deciding and kind == "sum":
                 noise = "thresholded"
                 if leaf.measures[target].norm == 2:
                     mu = _shared_mu({key: part}, own_delta / 2)[key]
             if kind == "quantile":
-                noise = "exponential" if draws_points(_ranks(leaf, target)) else "laplace"
+                shares = shares_of(leaf.ranks(target), bool(leaf.keys))
+                noise = "exponential" if shares.points else "laplace"
                 levels = levels_of(leaf.measures[target].buckets)
             if kind == "keys" and not leaf.units:
                 noise = "selection"
                 key_selection(part, own_delta, leaf.distance)  # refuses what it cannot hold before paying
-            lines.append(Line(index, kind, target, labels[key], noise, part, mu, own_delta, levels))
+            lines.append(Line(index, kind, target, labels[key], noise, part, mu, own_delta, levels, shares))
     return lines
-
-
-def _ranks(leaf: Leaf, measure: str) -> tuple[float, ...]:
-    """The ranks that are asked of one histogram."""
-    return tuple(
-        rank
-        for aggregate in leaf.aggregates
-        if aggregate.measures == (measure,)
-        for rank in aggregate.quantiles
-    )
 
 
 def _census_weight(leaf: Leaf, weigh_key: str) -> float:
     if leaf.uncapped[weigh_key].ball:
         return _CENSUS["joint"]
     if not _linear(leaf, _sharing(leaf, weigh_key)):
-        return _CENSUS["ratio"]
+        return _CENSUS["rank"]
     return _CENSUS["groups" if leaf.keys else "total"]
 
 
@@ -490,4 +489,6 @@ def _notes(plan: Plan) -> tuple[str, ...]:
             )
         if "quantile" in kinds:
             notes.append("A quantile's interval depends on how dense the data is around it.")
+    if plan.any_rank:
+        notes.append("Other ranks of the same rows are free afterwards, at the same epsilon and confidence.")
     return tuple(dict.fromkeys(notes))

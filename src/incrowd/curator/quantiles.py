@@ -3,10 +3,10 @@
 Let a group's cells hold weights h_0..h_(B-1) (whole steps); a unit adds at most w_g to group g, and all
 groups together at most C.
 
-Ends. They come from a noisy tree over the cells (`rank_tree`), which serves any number of ranks at once. So
-do the points where more than MOST_DRAWN ranks are asked for.
+A release has up to three parts, each with its share of epsilon (`shares_of`).
 
-Points. One or two ranks are drawn by the exponential mechanism, which finds a lone point far better. With
+Points. One or two ranks are drawn by the exponential mechanism, which finds a lone point far better than a
+tree does. With
 target rank r, cell b has utility -max(0, before(b) - r, r - after(b)), where before and after are the weights
 below b and up to b: 0 for the cell that holds the rank. If adding weight w moves before - r and r - after by
 at most k w, so does the utility, and the exponential mechanism with rate t = epsilon / (2 k C) spends 2 t k
@@ -19,6 +19,15 @@ moves the target by q w, and before and after by x from 0 to w: x - q w lies bet
 and above a cell: all move the same way, by w at most, which is a range as for k = 1/2.) Targets are kept as
 exact fractions: rounded to whole steps, each group could move by a step more. Points are sorted afterwards,
 and an interval is widened to hold its point: both are free.
+
+Windows. The intervals of drawn points come from noisy weights of ranges around them (`rank_window`).
+
+Tree. More ranks than MOST_DRAWN come with their intervals from a noisy tree over the cells (`rank_tree`),
+which serves any number of them at once. Where there are no groups, a release always has a tree, drawn whole:
+it is kept, and answers every other rank of the same rows later, which is post-processing.
+
+The guarantee of a release is the composition of its parts: what each does depends on the rows and on what the
+parts before it released, and costs its share whatever that was.
 """
 
 from __future__ import annotations
@@ -31,19 +40,40 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.curator.rank_tree import Forest, find, shape_of
+from incrowd.curator.rank_tree import Drawing, Forest, Nodes, Tree, find, shape_of
+from incrowd.curator.rank_window import ends_of
+from incrowd.mechanisms import Laplace
 from incrowd.noise import categorical
 from incrowd.query import Measure
 
 MOST = 2**62
-POINTS = Fraction(1, 4)
-"""The part of epsilon for points that are drawn by themselves; the rest is for the tree."""
 MOST_DRAWN = 2
 TREE_CELLS = 4_096
 """The most leaves of a tree. A drawn point may be finer; more levels would widen all intervals."""
 CHAIN = 1024
 """Laplace noise is stated as a chain of this many steps, so sensitivities are multiples of it."""
 Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The parts of epsilon for points that are drawn, for the windows around them, and for a tree."""
+
+    points: Fraction
+    window: Fraction
+    tree: Fraction
+
+
+DRAWN = Shares(Fraction(1, 2), Fraction(1, 2), Fraction(0))
+DRAWN_AND_KEPT = Shares(Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))
+TREE_ALONE = Shares(Fraction(0), Fraction(0), Fraction(1))
+
+
+def shares_of(ranks: tuple[float, ...], grouped: bool) -> Shares:
+    """How epsilon is shared for some ranks of each group, or of all rows."""
+    if not draws_points(ranks):
+        return TREE_ALONE
+    return DRAWN if grouped else DRAWN_AND_KEPT
 
 
 @dataclass(frozen=True)
@@ -61,6 +91,11 @@ class Histograms:
     buckets: int
     reach: int
     row: int
+
+    @property
+    def sensitivity(self) -> int:
+        """The reach, rounded up to whole chains."""
+        return -(-self.reach // CHAIN) * CHAIN
 
     def edges(self) -> Iterator[NDArray[Any]]:
         """For each group, the weight below each cell and below the end."""
@@ -81,6 +116,14 @@ class Quantiles:
     lows: Whole
     highs: Whole
 
+    def of(self, rank: int) -> Quantiles:
+        """Those of one rank, by its place."""
+        return Quantiles(self.points[rank], self.lows[rank], self.highs[rank])
+
+    def around(self, points: Whole) -> Quantiles:
+        """Other points, with these intervals widened to hold them."""
+        return Quantiles(points, np.minimum(self.lows, points), np.maximum(self.highs, points))
+
 
 def draws_points(ranks: tuple[float, ...]) -> bool:
     """True if the points are drawn by themselves, not read from the tree."""
@@ -98,30 +141,60 @@ def _merged(buckets: int) -> int:
 
 
 def release(
-    histograms: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float
-) -> Quantiles:
-    """The quantiles of every group."""
-    order = sorted(set(ranks))
+    histograms: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float, grouped: bool
+) -> tuple[Quantiles, Tree | None]:
+    """The quantiles of every group, and the tree that is kept where there are no groups."""
+    order = tuple(sorted(set(ranks)))
+    shares = shares_of(ranks, grouped)
+    tree: Nodes | None = None
+    if shares.tree:
+        drawing = _tree(histograms, epsilon * shares.tree)
+        tree = drawing if grouped else drawing.whole()
+    if shares.points:
+        found = _drawn(histograms, order, epsilon * shares.points, epsilon * shares.window, confidence)
+    else:
+        assert tree is not None
+        found = read(tree, histograms.buckets, order, histograms.row, confidence)
+    asked = [order.index(rank) for rank in ranks]
+    kept = tree if isinstance(tree, Tree) else None
+    return Quantiles(found.points[asked], found.lows[asked], found.highs[asked]), kept
+
+
+def _tree(histograms: Histograms, epsilon: Fraction) -> Drawing:
+    """The trees of all groups, not yet drawn."""
     merged = _merged(histograms.buckets)
     shape = shape_of(-(-histograms.buckets // merged))
     forest = Forest(histograms.place, histograms.cell // merged, histograms.steps, shape.size)
-    for_tree = epsilon * (1 - POINTS) if draws_points(ranks) else epsilon
-    sensitivity = -(-histograms.reach // CHAIN) * CHAIN
-    ends = find(
-        forest, histograms.groups, shape, tuple(order), for_tree, sensitivity, histograms.row, confidence
+    return Drawing(forest, histograms.groups, shape, epsilon, histograms.sensitivity)
+
+
+def _drawn(
+    histograms: Histograms,
+    order: tuple[float, ...],
+    for_points: Fraction,
+    for_window: Fraction,
+    confidence: float,
+) -> Quantiles:
+    """Points that are drawn, with the intervals of the windows around them."""
+    points = np.sort(_points(histograms, order, for_points), axis=0)
+    forest = Forest(histograms.place, histograms.cell, histograms.steps, histograms.buckets)
+    noise = Laplace(for_window, sensitivity=histograms.sensitivity)
+    lows, highs = ends_of(
+        forest, histograms.groups, points, order, histograms.buckets, noise, histograms.row, confidence
     )
-    if draws_points(ranks):
-        points = _points(histograms, order, epsilon * POINTS)
-    else:
-        points = ends.points * merged + merged // 2
-    points = np.sort(np.minimum(points, histograms.buckets - 1), axis=0)
-    lows = np.minimum(ends.lows * merged, points)
-    highs = np.maximum(np.minimum(ends.highs * merged + merged, histograms.buckets) - 1, points)
-    asked = [order.index(rank) for rank in ranks]
-    return Quantiles(points[asked], lows[asked], highs[asked])
+    return Quantiles(points, lows, highs).around(points)
 
 
-def _points(histograms: Histograms, order: list[float], epsilon: Fraction) -> Whole:
+def read(tree: Nodes, buckets: int, order: tuple[float, ...], row: int, confidence: float) -> Quantiles:
+    """The quantiles of ranks in order, from a noisy tree."""
+    merged = _merged(buckets)
+    ends = find(tree, order, row, confidence)
+    points = np.sort(np.minimum(ends.points * merged + merged // 2, buckets - 1), axis=0)
+    highs = np.minimum(ends.highs * merged + merged, buckets) - 1
+    return Quantiles(points, ends.lows * merged, highs).around(points)
+
+
+def _points(histograms: Histograms, order: tuple[float, ...], epsilon: Fraction) -> Whole:
     """A cell for each rank and group, by the exponential mechanism."""
     shares = [Fraction(rank).limit_denominator(10**6) for rank in order]
     rate = epsilon / len(order) / (2 * histograms.reach)

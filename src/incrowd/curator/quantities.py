@@ -7,7 +7,7 @@ is "COUNT(*) (2)".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from incrowd.curator.released import Released, Stated
 from incrowd.query import Aggregate, Leaf, Plan
@@ -52,7 +52,21 @@ def factors_of(plan: Plan, released: Sequence[Released]) -> dict[str, float]:
     }
 
 
-def sentences(caps: Mapping[str, float | None], beyond: Mapping[str, int], confidence: float) -> list[str]:
+def by_group_of(plan: Plan) -> set[str]:
+    """The labels of numbers whose cap is on what a unit counts for in one group."""
+    return {
+        label
+        for label, leaf, aggregate, _ in _numbers(plan, None)
+        if leaf.measures[aggregate.measures[0]].ball and leaf.measures[aggregate.measures[0]].norm == 2
+    }
+
+
+def sentences(
+    caps: Mapping[str, float | None],
+    beyond: Mapping[str, int],
+    confidence: float,
+    by_group: Collection[str] = (),
+) -> list[str]:
     """What an answer says about its privately chosen caps.
 
     >>> sentences({"COUNT(*)": 64.0}, {"COUNT(*)": 2}, 0.95)
@@ -62,9 +76,10 @@ def sentences(caps: Mapping[str, float | None], beyond: Mapping[str, int], confi
     for label, units in beyond.items():
         many = "no unit" if units == 0 else "1 unit" if units == 1 else f"{units:,} units"
         most = "" if units == 0 else "at most "
+        where = " rows of each group" if label in by_group else ""
         said.append(
-            f"{label}: each unit counts for at most {caps[label]:,.6g}; at {confidence * 100:g}% confidence, "
-            f"{most}{many} would count for more."
+            f"{label}: each unit counts for at most {caps[label]:,.6g}{where}; at {confidence * 100:g}% "
+            f"confidence, {most}{many} would count for more."
         )
     return said
 

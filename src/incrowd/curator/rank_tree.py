@@ -5,8 +5,10 @@ cells below it. A unit adds at most C to all cells of all groups together, so at
 with Laplace noise of scale h C / epsilon on every node, h levels spend epsilon together. Replacing a unit
 moves a level by 2 C: the caller's sensitivity has the distance in it.
 
-Noise is drawn for the nodes that are looked at, once each. That is the release of the whole tree, of which
-only a part is read: which part depends on nothing but noisy numbers, so the guarantee is that of the whole.
+With groups, noise is drawn for the nodes that are looked at, once each. That is the release of the whole
+tree, of which only a part is read: which part depends on nothing but noisy numbers, so the guarantee is that
+of the whole. Without groups, the whole tree is drawn and kept with the answer (`Tree`): every rank that is
+asked for later is computed from it, which costs nothing and reads no row.
 
 Estimates. For an edge between cells, let P be the weight left of it and T the weight of the group. Both are
 estimated by least squares from the children of all nodes on the path from the root to the edge, which is
@@ -24,6 +26,7 @@ is at most the sum of the levels' shares of 1 - confidence, most of which the la
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -81,7 +84,7 @@ class Forest:
         ordered = steps[order].astype(object) if large else steps[order]
         self._before: NDArray[Any] = np.concatenate(([0], np.cumsum(ordered)))
 
-    def sums(self, place: Whole, first: Whole, width: int) -> Whole:
+    def sums(self, place: Whole, first: Whole, width: int | Whole) -> Whole:
         """The weight of `width` cells from `first` on, in each place; at most 2^61."""
         low = np.searchsorted(self._keys, place * self._size + first)
         high = np.searchsorted(self._keys, place * self._size + first + width)
@@ -98,45 +101,94 @@ class Ends:
     highs: Whole
 
 
-def find(
-    forest: Forest,
-    groups: Whole,
-    shape: Shape,
-    ranks: tuple[float, ...],
-    epsilon: Fraction,
-    sensitivity: int,
-    row: int,
-    confidence: float,
-) -> Ends:
-    """The cells of ranks and of their ends in some groups. `row` is the weight of one row."""
-    noise = Laplace(epsilon / shape.height, sensitivity=sensitivity)
-    variance = 2.0 * float(noise.scale_in_steps) ** 2
+@dataclass(frozen=True)
+class Tree:
+    """All noisy nodes of the tree of one group, released: the nodes of each level below the root."""
+
+    shape: Shape
+    variance: float
+    levels: tuple[Whole, ...]
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return 1
+
+    def children(self, nodes: Whole, level: int) -> Floats:
+        """The noisy children, at a level, of a node for each walk."""
+        return self.levels[level - 1].reshape(-1, self.shape.branching)[nodes].astype(np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        shape = [self.shape.branching, self.shape.height]
+        return {"shape": shape, "variance": self.variance, "levels": [x.tolist() for x in self.levels]}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> Tree:
+        """The reverse of `to_json`."""
+        levels = tuple(np.array(level, dtype=np.int64) for level in state["levels"])
+        return cls(Shape(*state["shape"]), state["variance"], levels)
+
+
+class Drawing:
+    """The trees of some groups, whose nodes are drawn when they are looked at. Each level is visited once."""
+
+    def __init__(
+        self, forest: Forest, groups: Whole, shape: Shape, epsilon: Fraction, sensitivity: int
+    ) -> None:
+        self._forest = forest
+        self._places = groups
+        self._noise = Laplace(epsilon / shape.height, sensitivity=sensitivity)
+        self.shape = shape
+        self.variance = 2.0 * float(self._noise.scale_in_steps) ** 2
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self._places)
+
+    def children(self, nodes: Whole, level: int) -> Floats:
+        """The noisy children of a node for each walk and group; a node of several walks is drawn once."""
+        branching, parents = self.shape.branching, self.shape.branching ** (level - 1)
+        visited, back = np.unique(np.arange(self.groups) * parents + nodes, return_inverse=True)
+        child = (visited % parents)[:, None] * branching + np.arange(branching)
+        place = np.broadcast_to(self._places[visited // parents][:, None], child.shape)
+        noisy = self._noisy(place.ravel(), child.ravel(), level).astype(np.float64).reshape(child.shape)
+        return noisy[back.reshape(nodes.shape)]
+
+    def whole(self) -> Tree:
+        """The tree of the only group, all of its nodes drawn."""
+        (place,) = self._places
+        levels = []
+        for level in range(1, self.shape.height + 1):
+            child = np.arange(self.shape.branching**level)
+            levels.append(self._noisy(np.full(len(child), place), child, level))
+        return Tree(self.shape, self.variance, tuple(levels))
+
+    def _noisy(self, place: Whole, child: Whole, level: int) -> Whole:
+        width = self.shape.size // self.shape.branching**level
+        return np.asarray(self._noise.release(self._forest.sums(place, child * width, width)))
+
+
+Nodes = Drawing | Tree
+"""The noisy nodes of a tree for each group, with the variance of their noise."""
+
+
+def find(tree: Nodes, ranks: tuple[float, ...], row: int, confidence: float) -> Ends:
+    """The cells of ranks and of their ends in every group. `row` is the weight of one row."""
+    shape = tree.shape
     rank = np.repeat(np.array(ranks, dtype=np.float64), 3)[:, None, None]
     side = np.tile(np.array([0, -1, 1]), len(ranks))
-    nodes = np.zeros((3 * len(ranks), len(groups)), dtype=np.int64)
+    nodes = np.zeros((3 * len(ranks), tree.groups), dtype=np.int64)
     path: list[tuple[Floats, Whole]] = []
     for level in range(1, shape.height + 1):
-        children = _children(forest, groups, nodes, level, shape, noise)
-        gap, deviation = _gaps(children, path, variance, rank)
+        children = tree.children(nodes, level)
+        gap, deviation = _gaps(children, path, tree.variance, rank)
         reach = _reach(level, shape.height, confidence) * deviation + row
         chosen = _chosen(gap, reach, side)
         path.append((children, chosen))
         nodes = nodes * shape.branching + chosen
     return Ends(nodes[0::3], nodes[1::3], nodes[2::3])
-
-
-def _children(
-    forest: Forest, groups: Whole, nodes: Whole, level: int, shape: Shape, noise: Laplace
-) -> Floats:
-    """The noisy children of a node for each walk and group; a node that several walks visit is drawn once."""
-    parents = shape.branching ** (level - 1)
-    visited, back = np.unique(np.arange(len(groups)) * parents + nodes, return_inverse=True)
-    width = shape.size // (parents * shape.branching)
-    child = (visited % parents)[:, None] * shape.branching + np.arange(shape.branching)
-    place = np.broadcast_to(groups[visited // parents][:, None], child.shape)
-    exact = forest.sums(place.ravel(), child.ravel() * width, width)
-    noisy = np.asarray(noise.release(exact), dtype=np.float64).reshape(child.shape)
-    return noisy[back.reshape(nodes.shape)]
 
 
 def _gaps(
@@ -181,9 +233,16 @@ def _chosen(gap: Floats, reach: Floats, side: Whole) -> Whole:
 
 def _reach(level: int, height: int, confidence: float) -> float:
     """How many standard deviations refute an edge at a level."""
+    shares = _DEEPER ** np.arange(height)
+    return float(deviations((1 - confidence) / 2 * shares[level - 1] / shares.sum(), np.array(_EXCESS)))
+
+
+def deviations(alpha: float, excess: Floats) -> Floats:
+    """How many standard deviations a sum of Laplace noise passes with probability alpha (Cornish, Fisher).
+
+    excess: its excess kurtosis.
+    """
     from scipy.special import ndtri
 
-    shares = _DEEPER ** np.arange(height)
-    alpha = (1 - confidence) / 2 * shares[level - 1] / shares.sum()
     z = float(-ndtri(alpha))
-    return z + _EXCESS / 24 * max(z**3 - 3 * z, 0.0)
+    return z + excess / 24 * max(z**3 - 3 * z, 0.0)

@@ -22,6 +22,8 @@ import pyarrow as pa
 from incrowd.curator import moments
 from incrowd.curator import quantiles as quantile_cells
 from incrowd.curator.estimates import Factor, Floats, Span, column
+from incrowd.curator.quantiles import Quantiles, Whole
+from incrowd.curator.rank_tree import Tree
 from incrowd.curator.ratios import Noise, interval
 from incrowd.curator.selected import Selected, lowest
 from incrowd.mechanisms import Gaussian, Laplace
@@ -94,10 +96,11 @@ class Stated:
 class Released:
     """One leaf's release.
 
-    table: keys k0, k1, ..., measures m0, m1, ... in steps; for a quantile, columns a0, a0_low and a0_high
-    hold cell numbers. noise: by measure. caps: by weigh key, chosen privately. factors: by measure, two noisy
-    totals (under the cap and under a generous one) with their noise. stated: by measure, what its number is
-    about, where the cap was chosen privately. centres: by value, of balls.
+    table: keys k0, k1, ..., measures m0, m1, ... in steps; the quantiles of a histogram m0 are cell numbers
+    in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by weigh key, chosen privately.
+    factors: by measure, two noisy totals (under the cap and under a generous one) with their noise. stated:
+    by measure, what its number is about, where the cap was chosen privately. centres: by value, of balls.
+    trees: by histogram, what answers its other ranks.
     """
 
     table: pa.Table
@@ -107,6 +110,7 @@ class Released:
     stated: Mapping[str, Stated] = field(default_factory=dict)
     confidence: float = 0.95
     centres: Mapping[str, Centre] = field(default_factory=dict)
+    trees: Mapping[str, Tree] = field(default_factory=dict)
 
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
         """Each released column of the leaf at a confidence."""
@@ -165,19 +169,30 @@ class Released:
         )
 
     def _quantile(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
-        measure = leaf.measures[aggregate.measures[0]]
+        """A quantile that was asked for, or one that the tree of its histogram answers."""
+        measure, (rank,) = leaf.measures[aggregate.measures[0]], aggregate.quantiles
+        tree, asked = self.trees.get(measure.name), rank_column(measure.name, rank) in self.table.column_names
 
-        def values(suffix: str, end: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-            cells = self.table.column(f"{aggregate.name}{suffix}").to_numpy(zero_copy_only=False)
-            return np.array(
-                [quantile_cells.value_of(measure, int(cell), end) for cell in cells], dtype=np.float64
-            )
+        def cells(end: str) -> Whole:
+            column = self.table.column(rank_column(measure.name, rank, end))
+            return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
 
-        value = values("", "middle")
-        if confidence > self.confidence:
+        if asked and confidence <= self.confidence:
+            found = Quantiles(cells(""), cells("_low"), cells("_high"))
+        elif tree is not None:
+            row = 1 << -measure.exponent
+            found = quantile_cells.read(tree, measure.buckets, (rank,), row, confidence).of(0)
+            if asked:
+                found = found.around(cells(""))
+        else:
             # The ends were drawn for the confidence of the question; beyond it only the bounds are sure.
-            return Span(value, np.full_like(value, measure.low), np.full_like(value, measure.high))
-        return Span(value, values("_low", "low"), values("_high", "high"))
+            last = np.full_like(cells(""), measure.buckets - 1)
+            found = Quantiles(cells(""), np.zeros_like(last), last)
+        middles, lows, highs = (
+            np.array([quantile_cells.value_of(measure, int(cell), end) for cell in part], dtype=np.float64)
+            for part, end in ((found.points, "middle"), (found.lows, "low"), (found.highs, "high"))
+        )
+        return Span(middles, lows, highs)
 
     def to_bytes(self) -> bytes:
         """Arrow's stream format, with the noise in the schema's metadata."""
@@ -190,6 +205,7 @@ class Released:
             "stated": {name: [s.cap, s.beyond, s.cut_squares] for name, s in self.stated.items()},
             "confidence": self.confidence,
             "centres": {name: list(centre) for name, centre in self.centres.items()},
+            "trees": {name: tree.to_json() for name, tree in self.trees.items()},
         }
         sink = pa.BufferOutputStream()
         marked = self.table.replace_schema_metadata({b"incrowd": json.dumps(about).encode()})
@@ -213,6 +229,7 @@ class Released:
             {name: Stated(*parts) for name, parts in about.get("stated", {}).items()},
             about["confidence"],
             {name: Centre(*parts) for name, parts in about.get("centres", {}).items()},
+            {name: Tree.from_json(state) for name, state in about.get("trees", {}).items()},
         )
 
     def sorted_by_keys(self, keys: int) -> Released:
@@ -220,6 +237,15 @@ class Released:
         if not keys or not self.table.num_rows:
             return self
         return replace(self, table=self.table.sort_by([(f"k{index}", "ascending") for index in range(keys)]))
+
+
+def rank_column(histogram: str, rank: float, end: str = "") -> str:
+    """The column of a quantile, or of one of its ends.
+
+    >>> rank_column("m0", 0.25, "_low")
+    'm0@0.25_low'
+    """
+    return f"{histogram}@{rank!r}{end}"
 
 
 def pack(released: Sequence[Released]) -> bytes:

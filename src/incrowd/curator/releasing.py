@@ -17,12 +17,13 @@ from incrowd.curator import quantiles
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.contribution import totals_shares
 from incrowd.curator.pricing import Price
-from incrowd.curator.released import Noisy, Released
+from incrowd.curator.rank_tree import Tree
+from incrowd.curator.released import Noisy, Released, rank_column
 from incrowd.curator.scratch import scratch
 from incrowd.curator.showing import by_count, by_weights, key_selection
 from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.query import Leaf
-from incrowd.query.plan import STEPS
+from incrowd.query.measure import STEPS
 
 Steps = NDArray[np.int64]
 
@@ -126,14 +127,25 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
         values = exact.sums[name][shown]
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
         noisy[name] = _noisy(mechanism, measure.step)
+    trees: dict[str, Tree] = {}
     for name in exact.cells:
-        columns |= _quantiles(index, exact, price, name, shown)
+        cells, tree = _quantiles(index, exact, price, name, shown)
+        columns |= cells
+        if tree is not None:
+            trees[name] = tree
     if not columns:
         columns["nothing"] = pa.array([0] * len(shown), pa.int64())
     factors = {name: _totals(index, exact, price, name) for name in exact.totals}
     chosen = exact.chosen
     released = Released(
-        pa.table(columns), noisy, chosen.caps, factors, chosen.stated, price.confidence, chosen.centres
+        pa.table(columns),
+        noisy,
+        chosen.caps,
+        factors,
+        chosen.stated,
+        price.confidence,
+        chosen.centres,
+        trees,
     )
     return released.sorted_by_keys(len(leaf.keys))
 
@@ -173,23 +185,24 @@ def _shown(index: int, exact: Exact, price: Price) -> Steps:
     return np.flatnonzero((exact.weights > 0) & (noisy >= decision.least))
 
 
-def _quantiles(index: int, exact: Exact, price: Price, name: str, shown: Steps) -> dict[str, pa.Array]:
-    """For each shown group, the cells of one histogram's quantiles and of the ends of their intervals."""
+def _quantiles(
+    index: int, exact: Exact, price: Price, name: str, shown: Steps
+) -> tuple[dict[str, pa.Array], Tree | None]:
+    """For each shown group, the cells of a histogram's quantiles and of their ends; the tree that is kept."""
     leaf, measure = exact.leaf, exact.leaf.measures[name]
     line = price.line(index, "quantile", name)
     assert line is not None
-    users = [aggregate for aggregate in leaf.aggregates if aggregate.measures == (name,)]
-    ranks = tuple(rank for aggregate in users for rank in aggregate.quantiles)
+    ranks = leaf.ranks(name)
     reach = measure.sensitivity_steps * leaf.distance
     histograms = quantiles.Histograms(
         *exact.cells[name], shown, measure.buckets, reach, 1 << -measure.exponent
     )
-    drawn = quantiles.release(histograms, ranks, line.epsilon, price.confidence)
+    drawn, tree = quantiles.release(histograms, ranks, line.epsilon, price.confidence, bool(leaf.keys))
     columns = {}
-    for rank, aggregate in enumerate(users):
-        for suffix, cells in (("", drawn.points), ("_low", drawn.lows), ("_high", drawn.highs)):
-            columns[f"{aggregate.name}{suffix}"] = pa.array(cells[rank], pa.int64())
-    return columns
+    for place, rank in enumerate(ranks):
+        for end, cells in (("", drawn.points), ("_low", drawn.lows), ("_high", drawn.highs)):
+            columns[rank_column(name, rank, end)] = pa.array(cells[place], pa.int64())
+    return columns, tree
 
 
 def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int, Noisy, Noisy]:

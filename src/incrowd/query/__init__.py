@@ -4,7 +4,8 @@ This room knows the catalog and the maths of bounding; it knows no engine, no no
 no row.
 """
 
-from incrowd.query.plan import Aggregate, Centre, Key, Leaf, Measure, Plan
+from incrowd.query.measure import Centre, Measure
+from incrowd.query.plan import Aggregate, Key, Leaf, Plan
 from incrowd.query.planner import Contribution, bound
 from incrowd.query.sql import Question, parse
 from incrowd.query.typed import Field

@@ -8,7 +8,7 @@
 | AVG(x) | s: x - centre, n | centre + s / n |
 | VAR, STDDEV | s, q: (x - centre)^2 - half its span, n | q / n - (s / n)^2 |
 | COVAR, CORR | sums of the products, likewise | |
-| MEDIAN, quantiles, MIN, MAX | a histogram of x | by the exponential mechanism |
+| MEDIAN, quantiles, MIN, MAX | a histogram of x, or of days or seconds | by rank |
 
 Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by
 rows, so that a heavy unit's sum and count shrink alike and the ratio stays an average. Where nobody
@@ -23,13 +23,16 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.catalog.types import TIMES
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import condition, total
+from incrowd.query.functions.times import since_1970
+from incrowd.query.measure import Level, Measure, Value
 from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
-from incrowd.query.plan import Aggregate, Level, Measure, Value
-from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of
+from incrowd.query.plan import Aggregate
+from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of, seconds_or_days
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
 from incrowd.query.typed import Typed, double, said
 from incrowd.query.weights import Census
@@ -372,7 +375,11 @@ class Aggregates:
         self, node: exp.Expr, label: str, test: exp.Expr | None, bounds: ContributionBounds | None
     ) -> Made:
         ranks = ranks_of(node, label)
-        value = self._value(node.this, label.partition("(")[0], test, bounds)
+        moment = total(node.this, self.below.lookup).kind
+        if moment in TIMES and bounds is None:
+            value = self._moment(node.this, label.partition("(")[0], test)
+        else:
+            value = self._value(node.this, label.partition("(")[0], test, bounds)
         measure = value.histogram(GROUPED if self.keys else BUCKETS, f"the histogram of {label}")
         return {
             "kind": "quantile",
@@ -381,7 +388,21 @@ class Aggregates:
             "quantiles": ranks,
             "whole": value.whole,
             "note": note_of(node, label),
+            "moment": moment if moment in TIMES else "",
         }
+
+    def _moment(self, node: exp.Expr, function: str, test: exp.Expr | None) -> _Value:
+        """A date or timestamp column as a number between its declared bounds."""
+        limits = self.below.field(node).limits if isinstance(node, exp.Column) else None
+        if limits is None:
+            raise QueryError(
+                f"{function} of a date needs a column with bounds, which {said(node)} is not: ask the owner "
+                "to declare bounds for its column."
+            )
+        low, high = (seconds_or_days(limit) for limit in limits)
+        typed = since_1970(total(node, self.below.lookup))
+        there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
+        return _Value(typed, _both(test, there), low, high, test is not None, True)
 
     def _value(
         self, node: exp.Expr, function: str, test: exp.Expr | None, bounds: ContributionBounds | None

@@ -17,8 +17,8 @@ from incrowd.catalog.types import NUMERIC, SQL_TYPES
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
+from incrowd.query.measure import MOST_BOUND
 from incrowd.query.ownership import Relation, Sources, carry_units, field_from
-from incrowd.query.plan import MOST_BOUND
 from incrowd.query.sql import bounds_of
 from incrowd.query.typed import Field, Lookup, Typed, double, said
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 
 from sqlglot import exp
@@ -46,6 +47,17 @@ def note_of(node: exp.Expr, label: str) -> str:
         f"{label} is answered as the value that {EXTREME:.0%} of the rows lie {side}: one person alone "
         "decides the true one."
     )
+
+
+def seconds_or_days(limit: dt.date) -> float:
+    """A bound of a date in days, and of a timestamp in seconds, since 1970.
+
+    >>> seconds_or_days(dt.date(1970, 1, 3)), seconds_or_days(dt.datetime(1970, 1, 2, 1))
+    (2.0, 90000.0)
+    """
+    if isinstance(limit, dt.datetime):
+        return float((limit.replace(tzinfo=None) - dt.datetime(1970, 1, 1)) // dt.timedelta(seconds=1))
+    return float((limit - dt.date(1970, 1, 1)).days)
 
 
 def cells_of(low: float, high: float, whole: bool, most: int = BUCKETS) -> tuple[float, float, int]:

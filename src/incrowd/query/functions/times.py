@@ -15,7 +15,7 @@ from incrowd.errors import QueryError
 from incrowd.query.combining import as_timestamp, in_calendar
 from incrowd.query.functions.signature import Function, name_of, one
 from incrowd.query.sql import DIALECT
-from incrowd.query.typed import Typed
+from incrowd.query.typed import Typed, double
 
 _PARTS: dict[str, tuple[int, int] | None] = {
     "YEAR": None,
@@ -88,6 +88,25 @@ def _days_between(node: exp.Expr, arguments: list[Typed]) -> Typed:
     call = exp.func("DATE_DIFF", exp.Literal.string("day"), *days, dialect=DIALECT)
     nullable = start.nullable or end.nullable
     return Typed(exp.cast(call, "BIGINT"), "integer", nullable=nullable, integral=True, size=64)
+
+
+def since_1970(value: Typed) -> Typed:
+    """The whole days of a date, or seconds of a timestamp, since 1970; NULL outside the years 1 to 9999."""
+    inside = in_calendar(value, "0001-01-08", "9999-12-24")
+    start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
+    call = exp.func(
+        "DATE_DIFF", exp.Literal.string("day"), start, exp.cast(inside.sql, "DATE"), dialect=DIALECT
+    )
+    number: exp.Expr = exp.cast(call, "DOUBLE")
+    if value.kind == "timestamp":
+        number = exp.Mul(this=number, expression=double(86_400.0))
+        for part, seconds in (("HOUR", 3_600.0), ("MINUTE", 60.0), ("SECOND", 1.0)):
+            more = exp.Mul(
+                this=exp.cast(_part(part, inside).sql.copy(), "DOUBLE"), expression=double(seconds)
+            )
+            number = exp.Add(this=number, expression=more)
+        number = exp.paren(number)
+    return Typed(number, "integer", nullable=True, said=value.said)
 
 
 TIMES: dict[type[exp.Expr], Function] = {
