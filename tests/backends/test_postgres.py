@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -188,6 +191,35 @@ def test_a_statement_that_takes_too_long_is_stopped_with_a_sentence(database: st
     )
     with pytest.raises(BackendError, match=r"stopped the question after 1 seconds.*timeout"):
         engine._run(tree(f"SELECT COUNT(*) AS n FROM {squares}"))
+    assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 4}]
+    engine.close()
+
+
+_ACTIVE = (
+    "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%CROSS JOIN%' "
+    "AND datname = current_database() AND pid <> pg_backend_pid()"
+)
+
+
+def test_ctrl_c_ends_the_question_and_its_statement(database: str) -> None:
+    engine = Postgres(catalog(database))
+    squares = " CROSS JOIN ".join(
+        f"(VALUES {', '.join('(1)' for _ in range(40))}) AS t{i}(v)" for i in range(9)
+    )
+    with psycopg.connect(database, autocommit=True) as owner:
+
+        def running() -> bool:
+            return owner.execute(_ACTIVE).fetchone() != (0,)
+
+        def press() -> None:
+            while not running():
+                pass
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=press, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            engine._run(tree(f"SELECT COUNT(*) AS n FROM {squares}"))
+        assert not running()
     assert engine.run(tree("SELECT COUNT(*) AS n FROM visits")).to_pylist() == [{"n": 4}]
     engine.close()
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -356,11 +358,35 @@ def test_a_question_is_stopped_when_its_time_is_over(tmp_path: Path, engine: str
     asked = Spark(catalog(tmp_path / "a.parquet", url, timeout=1))
     # Tasks look whether they are still wanted between batches.
     asked._session.conf.set("spark.sql.parquet.columnarReaderBatchSize", "1")
-    with pytest.raises(BackendError, match="Spark stopped the question after 1 seconds"):
+    with pytest.raises(
+        BackendError, match="The database stopped the question after 1 seconds, and its price stays spent"
+    ):
         # More pairs than any machine counts in the time that these tests have.
         asked._run(
             tree("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
         )
+    asked.close()
+
+
+def test_ctrl_c_ends_the_question_and_its_jobs(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user_id": range(200_000), "age": range(200_000)}), tmp_path / "a.parquet")
+    asked = Spark(catalog(tmp_path / "a.parquet"))
+    asked._session.conf.set("spark.sql.parquet.columnarReaderBatchSize", "1")
+    tracker = asked._session.sparkContext.statusTracker()
+
+    def press() -> None:
+        while not tracker.getActiveJobsIds():
+            pass
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        asked._run(
+            tree("SELECT COUNT(CASE WHEN a.age + b.age < a.user_id THEN 1 END) AS n FROM t AS a, t AS b")
+        )
+    assert asked.run(tree("SELECT COUNT(*) AS n FROM t")).to_pylist() == [{"n": 200_000}]
+    while tracker.getActiveJobsIds():
+        pass
     asked.close()
 
 

@@ -149,3 +149,17 @@ def test_a_fault_is_one_sentence_with_its_place() -> None:
     assert spelled(("tables", "people", "domain", 2)) == "tables.people.domain[2]" and spelled(()) == ""
     assert str(located(("a", 0), "is wrong.", "c.yaml", 7)) == "c.yaml, line 7: a[0]: is wrong."
     assert str(located((), "is wrong", "c.yaml")) == "c.yaml: is wrong."
+
+
+def test_a_few_lines_that_stand_for_billions_of_values_are_refused() -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 12)
+    )
+    with pytest.raises(CatalogError, match=r"the file holds more than 200,000 values; take long domains"):
+        read(bomb, "curator.yaml")
+
+
+@pytest.mark.parametrize("text", ['a: "\\ud800"', '"\\udfff": 1', 'a: ["x", "\\ud800"]'])
+def test_half_a_character_is_refused(text: str) -> None:
+    with pytest.raises(CatalogError, match=r"curator.yaml, line 1: .*half a character \(a lone surrogate\)"):
+        read(text, "curator.yaml")

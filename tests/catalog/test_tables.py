@@ -44,11 +44,34 @@ def test_one_path_may_be_written_without_brackets() -> None:
     assert Source.model_validate({"parquet": ["b", "a"]}).parquet == ("b", "a")
 
 
-def test_only_a_url_takes_a_timeout() -> None:
+def test_a_source_of_any_kind_takes_a_timeout() -> None:
     assert Source(url="sc://host", timeout=5).timeout == 5
-    assert fault_of(lambda: Source(frame="people", timeout=5)) == (
-        "timeout: only a database at a URL takes a timeout; leave it out"
-    )
+    assert Source(csv="people.csv", timeout=5).timeout == 5
+
+
+@pytest.mark.parametrize(
+    ("written", "amount"),
+    [
+        ("4GB", 4 << 30),
+        ("500 MB", 500 << 20),
+        ("1.5gib", 3 << 29),
+        (1 << 30, 1 << 30),
+        ("200000KB", 200_000 << 10),
+    ],
+)
+def test_memory_is_an_amount_with_its_unit(written: str | int, amount: int) -> None:
+    assert Source(csv="people.csv", memory=written).memory == amount
+
+
+@pytest.mark.parametrize("written", ["4", "lots", "-4GB", "", "4 GB ", 4, 0.5, True, ["4GB"], "1e3GB"])
+def test_memory_without_a_unit_is_refused(written: object) -> None:
+    said = fault_of(lambda: Source(csv="people.csv", memory=written))
+    assert said.startswith("memory: expected an amount of memory, such as 500MB or 4GB, not ")
+
+
+def test_memory_is_enough_to_work_with_and_not_a_servers() -> None:
+    assert fault_of(lambda: Source(csv="a.csv", memory="1MB")) == "memory: must be at least 100MB, not '1MB'"
+    assert "is set at the server" in fault_of(lambda: Source(url="postgresql://host/db", memory="4GB"))
 
 
 def test_a_unit_is_a_row_a_column_or_a_column_within_a_partition() -> None:

@@ -111,3 +111,24 @@ def test_a_bar_appears_only_on_a_terminal_and_when_a_question_runs_long(
     with screen.watching() as report:
         report(0.5)
     assert capsys.readouterr().err == ""
+
+
+STEERING = ["\x1b]0;owned\x07", "\x1b[2J", "a\rb", "\u202egnp", "\x9b31m", "\u2028", "\x7f", "a\nb"]
+
+
+@pytest.mark.parametrize("key", STEERING)
+def test_no_key_and_no_column_name_steers_a_terminal(key: str) -> None:
+    shown = rendered(screen.answer_table(pa.table({key: [key], "n": [1]}), 0.95))
+    assert not any(letter in shown for letter in "\x1b\x07\r\u202e\x9b\u2028\x7f")
+    assert screen.visible("Zoë Łukasz 東京 👍") == "Zoë Łukasz 東京 👍"
+
+
+def test_a_sentence_with_control_characters_is_printed_as_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    screen.complain("There is no table \x1b[2J.")
+    assert capsys.readouterr().err == "There is no table \\x1b[2J.\n"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_text_that_a_spreadsheet_would_compute_is_kept_text(text: str) -> None:
+    assert screen.csv_cell(text) == f"'{text}"
+    assert screen.csv_cell(-1.5) == -1.5 and screen.csv_cell("plain = text") == "plain = text"

@@ -90,3 +90,27 @@ def test_a_column_that_stands_for_an_expression_weighs_as_much() -> None:
     column = marked(exp.column("y"), 500)
     assert weight_of(column) == 500 and weight_of(exp.Round(this=column)) == 1 + 9 * 500
     assert weight_of(column.copy()) == 500
+
+
+@pytest.mark.parametrize("operator", ["+", "*", "-", "/"])
+def test_a_long_chain_is_refused_before_its_copies_are_made(
+    operator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is copied on the way stays near the largest expression, however long the chain."""
+    copied = 0
+    deepcopy = exp.Expr.__deepcopy__
+
+    def counted(node: exp.Expr, memo: object) -> exp.Expr:
+        nonlocal copied
+        copied += 1
+        return deepcopy(node, memo)
+
+    monkeypatch.setattr(exp.Expr, "__deepcopy__", counted)
+    with pytest.raises(QueryError, match="nested too deeply"):
+        plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {operator.join(['v.f'] * 100)} > 0", "user")
+    assert copied < 5_000
+
+
+@pytest.mark.parametrize(("operator", "operands"), [("*", 12), ("+", 30), (" > 0 OR ", 100)])
+def test_a_chain_of_moderate_length_is_planned(operator: str, operands: int) -> None:
+    plan_of(f"SELECT COUNT(*) FROM visits AS v WHERE {operator.join(['v.f'] * operands)} > 0", "user")

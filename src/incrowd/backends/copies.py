@@ -10,16 +10,15 @@ checksum.
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import shutil
-import tempfile
 import time
-import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from incrowd.backends.private_folders import PrivateFolder, private
 
 _FORMAT = "1"
 """Increase this number when copies of an older version must not be used any more."""
@@ -47,7 +46,7 @@ class Copies:
         self._checked: dict[Path, str] = {}
         self._user = ""
         self._used: dict[str, set[Path]] = defaultdict(set)
-        self._finalizer: weakref.finalize[..., Copies] | None = None
+        self._temporary: PrivateFolder | None = None
 
     @property
     def folder(self) -> Path:
@@ -55,10 +54,10 @@ class Copies:
         if self._folder is not None and not self._folder.is_dir():
             self._folder = None
         if self._folder is None and self._wished is not None:
-            self._folder = _private(self._wished)
+            self._folder = private(self._wished)
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="incrowd-"))
-            self._finalizer = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._temporary = PrivateFolder()
+            self._folder = self._temporary.path
         return self._folder
 
     def copy(self, source: str, recipe: str, write: Callable[[Path], None]) -> Path:
@@ -153,20 +152,8 @@ class Copies:
 
     def close(self) -> None:
         """Remove a temporary folder."""
-        if self._finalizer is not None:
-            self._finalizer()
-
-
-def _private(folder: Path) -> Path | None:
-    """Create a folder that nobody else may enter; None if this is not possible here."""
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
-            return None
-        folder.chmod(0o700)
-    except OSError:
-        return None
-    return folder if os.access(folder, os.W_OK) else None
+        if self._temporary is not None:
+            self._temporary.close()
 
 
 def _written(file: Path, content: str) -> None:

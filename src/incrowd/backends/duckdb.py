@@ -34,8 +34,11 @@ from incrowd.backends.duckdb_files import (
     write_rows,
 )
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select
+from incrowd.backends.duckdb_running import OutOfTimeError, stoppable
+from incrowd.backends.duckdb_spill import ENCRYPTED
 from incrowd.backends.frames import open_frame, sound
-from incrowd.backends.sources import source_column
+from incrowd.backends.private_folders import PrivateFolder
+from incrowd.backends.sources import memory_of, out_of_time, source_column, timeout_of
 from incrowd.backends.totality import PIECE, Prover
 from incrowd.backends.trees import constant, digest_of, quoted, statement_text, text_of
 from incrowd.catalog import Catalog
@@ -53,6 +56,7 @@ _SETTINGS = (
     "SET perfect_ht_threshold = 20",
     # A name that is no table of the catalog must never resolve to a variable of this process.
     "SET python_enable_replacements = false",
+    *ENCRYPTED,
 )
 
 
@@ -70,9 +74,14 @@ class DuckDB:
         self._prover = Prover(
             "duckdb", private=[name for name, table in catalog.tables.items() if table.private]
         )
-        self._connection = duckdb.connect(":memory:")
+        self._timeout = timeout_of(catalog)
+        self._spill = PrivateFolder(catalog.copies)
+        self._connection = duckdb.connect(":memory:", config={"temp_directory": str(self._spill.path)})
         for setting in _SETTINGS:
             self._connection.execute(setting)
+        memory = memory_of(catalog)
+        if memory is not None:
+            self._connection.execute(f"SET memory_limit = '{memory}B'")
         self.refresh(catalog.tables)
         self._frames.clear()  # their rows are copied
 
@@ -238,7 +247,10 @@ class DuckDB:
             select = text_of(tree)
             columns = ", ".join(quoted(column) for column in described(self._connection, f"({select}) AS t"))
             try:
-                self._connection.execute(f"SELECT BIT_XOR(HASH({columns})) FROM ({select}) AS t").fetchall()
+                stoppable(
+                    self._connection,
+                    self._connection.sql(f"SELECT BIT_XOR(HASH({columns})) FROM ({select}) AS t").fetchall,
+                )
             except duckdb.Error:
                 return False
             for file in piece.files:
@@ -277,15 +289,19 @@ class DuckDB:
         with self._lock:
             self._refuse_changes(read)
             try:
-                if progress is None:
-                    answer = self._connection.sql(sql).to_arrow_table()
-                else:
-                    answer = _watched(self._connection, sql, progress)
+                answer = stoppable(
+                    self._connection,
+                    lambda: self._connection.sql(sql).to_arrow_table(),
+                    seconds=self._timeout,
+                    progress=progress,
+                )
+            except OutOfTimeError:
+                failure = out_of_time(self._timeout)
             except duckdb.Error as error:
-                failure = type(error).__name__
+                failure = f"The database could not finish the question ({type(error).__name__})."
             if failure:
-                # Raised outside the handler: the engine's message may quote a row, so drop it.
-                raise BackendError(f"The database could not finish the question ({failure}).")
+                # Raised outside the handlers: the engine's message may quote a row, so drop it.
+                raise BackendError(failure)
             # A statement reads files twice, to weigh people and to sum; both must see the same rows.
             self._refuse_changes(read)
             return answer
@@ -302,27 +318,4 @@ class DuckDB:
         """Close the connection."""
         self._connection.close()
         self._copies.close()
-
-
-def _watched(connection: duckdb.DuckDBPyConnection, sql: str, progress: Progress) -> pa.Table:
-    """The result of a statement that runs in its own thread while the engine's progress is reported."""
-    result: list[pa.Table] = []
-    failure: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            # Counted, not printed.
-            connection.execute("SET enable_progress_bar = true")
-            result.append(connection.sql(sql).to_arrow_table())
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.1)
-        progress(max(0.0, min(1.0, connection.query_progress() / 100)))
-    if failure:
-        raise failure[0]
-    progress(1.0)
-    return result[0]
+        self._spill.close()

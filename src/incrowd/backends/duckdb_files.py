@@ -19,6 +19,7 @@ from incrowd.backends import strict_csv
 from incrowd.backends.arrow_columns import readable
 from incrowd.backends.copies import Copies
 from incrowd.backends.duckdb_pieces import Piece, described, piece_select
+from incrowd.backends.duckdb_running import stoppable
 from incrowd.backends.trees import constant, quoted, text_of
 from incrowd.catalog import Catalog
 from incrowd.errors import CatalogError
@@ -211,7 +212,8 @@ def copied(connection: duckdb.DuckDBPyConnection, copies: Sequence[Path]) -> Pie
 
 def write_rows(connection: duckdb.DuckDBPyConnection, select: str, place: Path) -> None:
     """Write the rows of a query to a Parquet file."""
-    connection.execute(f"COPY ({select}) TO {constant(str(place))} (FORMAT parquet, USE_TMP_FILE false)")
+    copying = f"COPY ({select}) TO {constant(str(place))} (FORMAT parquet, USE_TMP_FILE false)"
+    stoppable(connection, lambda: connection.execute(copying))
 
 
 def _csv_copy(

@@ -25,7 +25,7 @@ from incrowd.backends.postgres_relations import Relation, checked, columns, oid_
 from incrowd.backends.postgres_session import settle
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.recent import recent
-from incrowd.backends.sources import one_url, projection, public_types, timeout_of
+from incrowd.backends.sources import one_url, out_of_time, projection, public_types, timeout_of
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
 from incrowd.backends.trees import statement_text, text_of
@@ -195,10 +195,7 @@ class Postgres:
                 "the new one."
             )
         except psycopg.errors.QueryCanceled:
-            failed = (
-                f"The database stopped the question after {self._timeout} seconds; ask about fewer rows, or "
-                "let the owner raise timeout of the source."
-            )
+            failed = out_of_time(self._timeout)
         except psycopg.Error as error:
             # The server's message may quote a row, and the type of a data error also depends on rows.
             kind = "" if isinstance(error, psycopg.DataError) else f" ({type(error).__name__})"
@@ -310,6 +307,10 @@ def _described(
 
 
 def _first_line(error: Exception) -> str:
+    """What the driver or the server says, without the URL or the password in it."""
+    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
+        # The driver quotes the part of a URL that it cannot read.
+        return "its URL is not understood; write postgresql://role@host/database, special letters as %20."
     lines = str(error).strip().splitlines()
     line = lines[0] if lines else type(error).__name__
     return line if line.endswith(".") else line + "."

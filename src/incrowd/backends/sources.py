@@ -141,6 +141,21 @@ def timeout_of(catalog: Catalog) -> int:
     return max(catalog.source_of(name).timeout or TIMEOUT for name in catalog.tables)
 
 
+def memory_of(catalog: Catalog) -> int | None:
+    """The number of bytes that an engine may take for these tables; None to leave it to the engine."""
+    return max(
+        (source.memory for name in catalog.tables if (source := catalog.source_of(name)).memory), default=None
+    )
+
+
+def out_of_time(seconds: int) -> str:
+    """The sentence for a statement that took too long: the same for all engines, rows and statements."""
+    return (
+        f"The database stopped the question after {seconds} seconds, and its price stays spent; ask about "
+        "fewer rows, or let the owner raise timeout of the source."
+    )
+
+
 def one_url(catalog: Catalog) -> str:
     """The URL of a catalog whose tables are all in one database."""
     urls: dict[str, str] = {}

@@ -20,7 +20,7 @@ from sqlglot import exp
 from incrowd.backends.backend import Progress
 from incrowd.backends.copies import Copies
 from incrowd.backends.recent import recent
-from incrowd.backends.sources import one_url, public_types, timeout_of
+from incrowd.backends.sources import one_url, out_of_time, public_types, timeout_of
 from incrowd.backends.spark_files import File, Listing
 from incrowd.backends.spark_session import open_session, sealed, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
@@ -263,6 +263,11 @@ class Spark:
                 add(tag)
                 threading.Thread(target=watch, daemon=True).start()
                 return work()
+            except BaseException:
+                # Ctrl-C ends the waiting here and not the work there.
+                with contextlib.suppress(Exception):
+                    stop(tag)
+                raise
             finally:
                 done.set()
                 with contextlib.suppress(Exception):
@@ -275,10 +280,7 @@ class Spark:
 
         def failed(error: str) -> BackendError:
             if late is not None and late.is_set():
-                return BackendError(
-                    f"Spark stopped the question after {self._timeout} seconds; ask about fewer rows, or let "
-                    "the owner raise timeout of the source."
-                )
+                return BackendError(out_of_time(self._timeout))
             return BackendError(f"Spark could not finish the question ({error}).")
 
         def judged() -> Result | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib.util
 import os
 import re
@@ -30,6 +31,7 @@ with warnings.catch_warnings():
     from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+from incrowd.backends.private_folders import PrivateFolder
 from incrowd.errors import CatalogError, IncrowdError
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ _STARTING: Mapping[str, str] = {
     "spark.api.mode": "classic",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Rows that do not fit into memory, or move between tasks, lie on local disks.
+    "spark.io.encryption.enabled": "true",
 }
 _TUNING: Mapping[str, str] = {
     # Splits joins that units with many rows would slow down, and merges small partitions.
@@ -194,6 +198,7 @@ def _started(master: str) -> SparkSession:
     if master.startswith("local"):
         # The machine's own name may not resolve on its network, so do not use it.
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        settings["spark.local.dir"] = str(_spill().path)
     home = java_home()
     options = os.environ.get("SPARK_SUBMIT_OPTS", "")
     changed = {"JAVA_HOME": str(home)}
@@ -201,6 +206,12 @@ def _started(master: str) -> SparkSession:
         changed["SPARK_SUBMIT_OPTS"] = f"{options} -Dlog4j2.configurationFile={_LOGGING.as_uri()}".strip()
     with _environment(changed):
         return SparkSession.builder.config(map=settings).master(master).getOrCreate()
+
+
+@functools.cache
+def _spill() -> PrivateFolder:
+    """The folder of this process's Spark, which runs until the process ends."""
+    return PrivateFolder()
 
 
 @contextlib.contextmanager

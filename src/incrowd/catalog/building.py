@@ -51,6 +51,11 @@ def catalog_for(
             raise CatalogError(
                 f"{said}: expected a dictionary by column, as in {said}={{'visits.age': ...}}."
             )
+    if analysts is not None and not isinstance(analysts, Mapping):
+        raise CatalogError(
+            "analysts: expected a dictionary by name, as in analysts={'ana': {'epsilon': 1.0}}."
+        )
+    public, not_null = _names(public, "public", "towns"), _names(not_null, "not_null", "visits.age")
     declared: dict[str, dict[str, Any]] = {}
     for name, columns in tables.items():
         types = {column_name: column_type(kind) for column_name, kind in columns.items()}
@@ -67,6 +72,8 @@ def catalog_for(
     for key, pair in (bounds or {}).items():
         column(key, "bounds")["bounds"] = list(pair) if isinstance(pair, Sequence) else pair
     for key, values in (domains or {}).items():
+        if not isinstance(values, str) and _listed(values) is None:
+            raise CatalogError(f"domains: expected a list of values for {key}, or 'public_table.column'.")
         domain = {"from": values} if isinstance(values, str) else list(values)
         column(key, "domains")["domain"] = domain
     for key, cap in (contribution or {}).items():
@@ -83,6 +90,24 @@ def catalog_for(
         },
         name="from_tables",
     )
+
+
+def _names(given: object, argument: str, example: str) -> tuple[str, ...]:
+    """A collection of names."""
+    names = _listed(given)
+    if names is None or not all(isinstance(name, str) for name in names):
+        raise CatalogError(f"{argument}: expected a list of names, as in {argument}=['{example}'].")
+    return tuple(names)
+
+
+def _listed(values: Any) -> list[Any] | None:
+    """The values of a collection; None for what is none, and for text, whose letters nobody means."""
+    if isinstance(values, str | bytes | Mapping):
+        return None
+    try:
+        return list(values)
+    except TypeError:
+        return None
 
 
 def _budget(given: tuple[float, float] | float | Mapping[str, float]) -> Mapping[str, float]:

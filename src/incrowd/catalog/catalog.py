@@ -43,7 +43,7 @@ class Catalog(Declaration):
     analysts: Mapping[Name, Analyst] = Field(default_factory=dict)
     defaults: Defaults = Defaults()
     sharing: Annotated[Sharing, BeforeValidator(read_sharing)] = "own"
-    ledger: Name | None = None
+    ledger: Name | None = Field(default=None, repr=False)  # a URL may hold a password
     bought: Mapping[Name, BoughtTable] = Field(default_factory=dict)
     _root: Path | None = PrivateAttr(default=None)
     _stem: str = PrivateAttr(default="curator")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 import re
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
@@ -76,7 +78,10 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, list | tuple):
         return "a list"
-    text = repr(value) if isinstance(value, str) else str(value)
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except ValueError:  # Python refuses to write an int of more than 4,300 digits
+        text = "a very large number"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -84,11 +89,11 @@ def number(value: object) -> float:
     """A finite number; words, booleans, NaN and infinity are refused."""
     if value == PLACEHOLDER:
         raise fault(f"still says {PLACEHOLDER}; write a number")
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Decimal | numbers.Real):
         raise fault(f"expected a number, not {shown(value)}")
     try:
         result = float(value)
-    except OverflowError:
+    except (OverflowError, ValueError):
         result = math.inf
     if not math.isfinite(result):
         raise fault("expected a finite number")
@@ -142,7 +147,7 @@ def name(value: object) -> str:
         raise fault(f"still says {PLACEHOLDER}; write the name")
     if not isinstance(value, str):
         raise fault(f"expected a name, not {shown(value)}; put quotes around a name that looks like a value")
-    if not value or value != value.strip() or re.search(r"[\x00-\x1f\x7f]", value):
+    if not value or value != value.strip() or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", value):
         raise fault("a name must not be empty, begin or end with a blank, or hold control characters")
     return value
 

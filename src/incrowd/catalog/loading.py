@@ -22,6 +22,8 @@ _SAID = {
 
 def load(path: str | Path) -> Catalog:
     """The catalog in the file at `path`, which relative paths in it start from."""
+    if not isinstance(path, str | Path) or "\0" in str(path):
+        raise CatalogError("Name the owner's file by its path, such as Curator.open('curator.yaml').")
     file = Path(path)
     try:
         text = file.read_text(encoding="utf-8")
@@ -29,6 +31,8 @@ def load(path: str | Path) -> Catalog:
         raise CatalogError(f"There is no file {file}; run incrowd init to make one.") from None
     except IsADirectoryError:
         raise CatalogError(f"{file} is a folder; name the catalog's file in it.") from None
+    except UnicodeEncodeError:
+        raise CatalogError("The path of the owner's file holds half a character; mend the path.") from None
     except UnicodeDecodeError:
         raise CatalogError(f"{file} is not text in UTF-8; save it as such.") from None
     except OSError as error:

@@ -23,6 +23,8 @@ _SPECIAL = {".inf": "inf", "+.inf": "inf", "-.inf": "-inf", ".nan": "nan"}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}.*")
 _DEEPEST = 40
+_MOST = 200_000
+"""How many values a file may hold. References (*name) multiply them: nine lines can stand for billions."""
 
 
 def located(path: Path, message: str, name: str, line: int | None = None) -> CatalogError:
@@ -63,6 +65,15 @@ def _value(node: yaml.Node, path: Path, lines: dict[Path, int], name: str) -> An
     line = lines[path] = node.start_mark.line + 1
     if len(path) > _DEEPEST:
         raise located((), "the file nests too deeply, or refers to itself", name, line)
+    if len(lines) > _MOST:
+        raise located(
+            (),
+            f"the file holds more than {_MOST:,} values; take long domains from a public table",
+            name,
+            line,
+        )
+    if isinstance(node, yaml.ScalarNode):
+        _refuse_half_letters(node, path, name)
     if isinstance(node, yaml.SequenceNode):
         return [_value(item, (*path, index), lines, name) for index, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
@@ -79,6 +90,7 @@ def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int], name: s
         line = key_node.start_mark.line + 1
         if not isinstance(key_node, yaml.ScalarNode):
             raise located(path, "a name must be plain text", name, line)
+        _refuse_half_letters(key_node, path, name)
         # Names are text whatever they look like: a column may be called 2024 or no.
         key = key_node.value
         if key == "<<" and key_node.style is None:
@@ -88,6 +100,13 @@ def _mapping(node: yaml.MappingNode, path: Path, lines: dict[Path, int], name: s
         result[key] = _value(value_node, (*path, key), lines, name)
         lines[(*path, key)] = line
     return result
+
+
+def _refuse_half_letters(node: yaml.ScalarNode, path: Path, name: str) -> None:
+    r"""Refuse text such as "\ud800", which cannot be written to a file or a terminal."""
+    if any("\ud800" <= letter <= "\udfff" for letter in node.value):
+        said = "the text holds half a character (a lone surrogate); leave it out"
+        raise located(path, said, name, node.start_mark.line + 1)
 
 
 def scalar(text: str, *, plain: bool) -> Any:

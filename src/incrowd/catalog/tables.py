@@ -8,6 +8,7 @@ which is twice the distance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
@@ -42,19 +43,41 @@ def _paths(value: object) -> tuple[str, ...]:
 Paths = Annotated[tuple[str, ...], BeforeValidator(_paths)]
 
 
+_SIZE = re.compile(r"([1-9][0-9]{0,11})(?:\.([0-9]{1,3}))? ?([KMGT])i?B", re.IGNORECASE)
+_SMALLEST = 100 << 20
+
+
+def _memory(value: object) -> int:
+    """A number of bytes, written as 4GB; a thousand or 1,024 makes no difference worth a distinction."""
+    if type(value) is int and value >= _SMALLEST:
+        return value
+    size = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if size is None:
+        raise fault(f"expected an amount of memory, such as 500MB or 4GB, not {shown(value)}")
+    amount = int(float(f"{size[1]}.{size[2] or 0}") * 1024 ** ("KMGT".index(size[3].upper()) + 1))
+    if amount < _SMALLEST:
+        raise fault(f"must be at least 100MB, not {shown(value)}")
+    return amount
+
+
+Memory = Annotated[int, BeforeValidator(_memory)]
+
+
 class Source(Declaration):
     """Where rows come from: exactly one of a DuckDB file, CSV or Parquet paths, a URL, a frame in memory.
 
     Paths are relative to the catalog's file, and those of CSV and Parquet may hold the wildcards * ? [ ].
-    `timeout` is the number of seconds that one statement may take in the database of a URL.
+    `timeout` is the number of seconds that one statement may take. `memory` is what the engine may take
+    before it writes to disk, such as 4GB; a server at a URL has settings of its own for that.
     """
 
     duckdb: Name | None = None
     csv: Paths | None = None
     parquet: Paths | None = None
-    url: Name | None = None
+    url: Name | None = Field(default=None, repr=False)  # it may hold a password
     frame: Name | None = None
     timeout: Count | None = None
+    memory: Memory | None = None
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Source:
@@ -62,8 +85,12 @@ class Source(Declaration):
         if len(given) != 1:
             said = f"not {' and '.join(given)}" if given else "none is given"
             raise fault(f"expected exactly one of duckdb, csv, parquet, url or frame, {said}")
-        if self.timeout is not None and self.url is None:
-            raise fault("only a database at a URL takes a timeout; leave it out", "timeout")
+        if self.memory is not None and self.url is not None:
+            raise fault(
+                "a server's memory is set at the server (work_mem in PostgreSQL, spark.executor.memory in "
+                "Spark); leave it out",
+                "memory",
+            )
         return self
 
     @property

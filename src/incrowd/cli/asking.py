@@ -37,7 +37,7 @@ def ask(
     json: options.Json = False,
 ) -> None:
     """Ask a question in SQL and pay for the answer."""
-    from incrowd.curator.held import for_python
+    from incrowd.curator.held import for_python, rows_of
 
     if csv and json:
         raise InvalidInput("Choose either --csv or --json.")
@@ -64,9 +64,9 @@ def ask(
             screen.emit_json(answer_json(answer, table, intervals))
         elif csv:
             writer = csv_format.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(table.column_names)
+            writer.writerow(map(screen.csv_cell, table.column_names))
             writer.writerows(
-                [["" if value is None else value for value in row.values()] for row in table.to_pylist()]
+                [["" if value is None else screen.csv_cell(value) for value in row] for row in rows_of(table)]
             )
             sys.stdout.flush()
         else:
@@ -134,7 +134,7 @@ def show_answer(answer: Answer, table: Any) -> None:
             f"... {table.num_rows - screen.MOST_ROWS:,} more rows; --csv prints them all", style="dim"
         )
     for note in answer.notes:
-        console.print(Text(note, style="dim"))
+        console.print(Text(screen.visible(note), style="dim"))
     cost = "on record: free" if answer.recalled else screen.promise(answer.price.epsilon, answer.price.delta)
     tightest = min(answer.remaining, key=screen.share_left, default=None)
     line = Text(f"paid {cost}" if not answer.recalled else cost)
@@ -192,7 +192,7 @@ def show_price(price: Price) -> None:
         lines.add_row(Text(line.label), line.noise, share)
     console.print(lines)
     for note in price.notes:
-        console.print(Text(note, style="dim"))
+        console.print(Text(screen.visible(note), style="dim"))
     console.print("After paying, there would be left:" if price.fits else "This does not fit what is left:")
     console.print(screen.balance_table(price.remaining if price.fits else price.before))
 

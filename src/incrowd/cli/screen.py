@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -42,7 +43,34 @@ def aside() -> Console:
 
 def complain(sentence: str) -> None:
     """Print one sentence on standard error, on one line."""
-    print(" ".join(sentence.split()), file=sys.stderr)
+    print(visible(" ".join(sentence.split())), file=sys.stderr)
+
+
+def visible(text: str) -> str:
+    """Text that a terminal shows as it is: characters that would steer it are written as escapes.
+
+    Keys come from rows, and a name such as ESC ]0;... would set the window's title, or worse.
+
+    >>> visible("caf\u00e9\x1b[2J")
+    'caf\u00e9\\\\x1b[2J'
+    """
+    steering = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+    return "".join(
+        letter.encode("unicode_escape", "backslashreplace").decode("ascii")
+        if unicodedata.category(letter) in steering
+        else letter
+        for letter in text
+    )
+
+
+def csv_cell(value: Any) -> Any:
+    """A value of a CSV file, with an apostrophe before text that a spreadsheet would compute.
+
+    >>> csv_cell("=HYPERLINK(A1)"), csv_cell(-1.5), csv_cell("a")
+    ("'=HYPERLINK(A1)", -1.5, 'a')
+    """
+    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    return f"'{value}" if formula else value
 
 
 def emit_json(value: object) -> None:
@@ -115,7 +143,9 @@ def answer_table(answer: pa.Table, confidence: float, *, most: int = MOST_ROWS) 
             continue
         between = [(row[f"{name}_low"], row[f"{name}_high"]) for row in rows] if name in with_ends else []
         places = decimals(between)
-        table.add_column(Text(name), justify="right" if _numeric(rows, name) else "left", overflow="fold")
+        table.add_column(
+            Text(visible(name)), justify="right" if _numeric(rows, name) else "left", overflow="fold"
+        )
         columns.append([Text(number(row[name], places)) for row in rows])
         if name in with_ends:
             table.add_column(Text(f"{confidence * 100:g}% between"), style="dim", overflow="fold")
@@ -165,7 +195,7 @@ def number(value: Any, places: int | None = None) -> str:
         if places is not None:
             return f"{value:,.{places}f}"
         return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
-    return str(value)
+    return visible(str(value))
 
 
 def promise(epsilon: float, delta: float) -> str:

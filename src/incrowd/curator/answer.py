@@ -15,6 +15,7 @@ from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
 from incrowd.curator.pricing import Price
 from incrowd.curator.released import Released
+from incrowd.curator.request import plain_number
 from incrowd.curator.views import csv_of, html_of, text_of
 from incrowd.errors import InvalidInput
 from incrowd.privacy import Guarantee
@@ -96,12 +97,12 @@ class Answer:
     def _level(self, intervals: float | bool | None) -> float | None:
         if intervals is None or intervals is False:
             return None
-        level = self.confidence if intervals is True else float(intervals)
-        if not 0 < level < 1:
+        level = self.confidence if intervals is True else plain_number(intervals, "intervals")
+        if not (type(level) in (int, float) and 0 < level < 1):
             raise InvalidInput(
                 f"intervals must be a confidence between 0 and 1, such as 0.95, not {intervals!r}."
             )
-        return level
+        return float(level)
 
     @property
     def factors(self) -> Mapping[str, float]:

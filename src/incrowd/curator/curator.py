@@ -7,6 +7,7 @@ three, which read no private row and spend nothing. After `reserve` nothing is r
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
 from incrowd.curator.profile import Profile
 from incrowd.curator.released import Released, pack, unpack
-from incrowd.curator.request import Options, Request
+from incrowd.curator.request import Options, Request, plain_number
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
 from incrowd.errors import BackendError, CatalogError, InvalidInput
@@ -50,6 +51,8 @@ class Curator:
         self._backend = backend
         self._ledger = ledger
         self._fields = preparing.public_fields(catalog, backend)
+        self._process = os.getpid()
+        self._closed = False
 
     @classmethod
     def open(cls, path: str | Path) -> Curator:
@@ -81,6 +84,8 @@ class Curator:
         The rows are copied: what becomes of the frames later changes no answer. Columns of types that cannot
         be asked about (lists, bytes, durations) are left out with a warning.
         """
+        if ledger is not None and (not isinstance(ledger, str | Path) or not str(ledger).strip()):
+            raise InvalidInput("ledger must be the path of a file, or left out for one in memory.")
         frames = {name: open_frame(frame, name) for name, frame in _by_name(tables, named).items()}
         left_out = {name: frame.left_out for name, frame in frames.items()}
         catalog = catalog_for(
@@ -116,6 +121,8 @@ class Curator:
         may count for; chosen privately where nobody says. rescale: undo the shrinking of heavy units with a
         privately measured total. analyst: who pays. progress: called with the share of work done.
         """
+        if progress is not None and not callable(progress):
+            raise InvalidInput("progress must be a function that is called with the share of work done.")
         question = self.prepare(Request(sql, epsilon, **options))
         price = self.price_of(question)
         payment = self.reserve(question, price)
@@ -140,6 +147,7 @@ class Curator:
 
         `catalog` declares the same tables otherwise, with other bounds, say.
         """
+        self._refuse_unusable()
         self._backend.refresh(name for name, table in self.catalog.tables.items() if not table.private)
         return preparing.prepare(request, catalog or self.catalog, self._backend, self._fields)
 
@@ -153,6 +161,7 @@ class Curator:
 
         A statement that might raise is refused while nothing is spent.
         """
+        self._refuse_unusable()
         analyst = self.catalog.analyst(question.request.analyst)
         payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), self.version())
         if payment.recorded is None:
@@ -216,6 +225,7 @@ class Curator:
 
     def budget(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """What is left of every cap that holds an analyst."""
+        self._refuse_unusable()
         return self._ledger.remaining(self.catalog.analyst(analyst))
 
     def grant(
@@ -235,15 +245,18 @@ class Curator:
         from what was released before. about: what else tells this grant from others with its purpose, such as
         the parameters of a model; a grant that is the same in everything is recalled from the record.
         """
+        self._refuse_unusable()
         return Grant.reserve(
             self,
-            epsilon,
-            delta,
+            plain_number(epsilon, "epsilon"),
+            plain_number(delta, "delta"),
             purpose=purpose,
             schedule=schedule,
             about=about,
             analyst=self.catalog.analyst(analyst),
-            confidence=self.catalog.defaults.confidence if confidence is None else confidence,
+            confidence=plain_number(
+                self.catalog.defaults.confidence if confidence is None else confidence, "confidence"
+            ),
             version=self.version(),
         )
 
@@ -277,9 +290,24 @@ class Curator:
         return self._ledger
 
     def close(self) -> None:
-        """Let go of the tables and the ledger."""
-        self._backend.close()
-        self._ledger.close()
+        """Let go of the tables and the ledger. Nothing can be asked afterwards."""
+        if not self._closed and self._process == os.getpid():
+            self._closed = True
+            self._backend.close()
+            self._ledger.close()
+
+    def _refuse_unusable(self) -> None:
+        """Refuse to go on after `close`, or in a forked child, while nothing is spent.
+
+        A fork copies no threads: in the child the engine would wait for its own for ever.
+        """
+        if self._closed:
+            raise InvalidInput("The curator is closed; open it again to ask.")
+        if self._process != os.getpid():
+            raise InvalidInput(
+                "The curator was opened by another process, of which this one is a fork; open it here too, "
+                "with Curator.open (tables in memory need a ledger in a file to share one budget)."
+            )
 
     def __repr__(self) -> str:
         private = {name: table for name, table in self.catalog.tables.items() if table.private}

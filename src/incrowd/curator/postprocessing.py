@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +69,14 @@ _PLAIN: frozenset[type[exp.Expr]] = frozenset(
     }
 )  # fmt: skip
 """What needs no more time and memory than its rows: nothing here makes a row or a value larger."""
+
+
+_SETTINGS = re.compile(
+    r"current_(?!date$|time$|timestamp$|localtime).*|session_user|system_user|user|version|getvariable|getenv|"
+    r"inet_.*|pg_.*|duckdb_.*|pragma_.*|has_.*_privilege|which_secret|txid_.*|in_search_path|query|query_table",
+    re.IGNORECASE,
+)
+"""Functions whose value is a fact about the engine or its machine."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +150,7 @@ def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
     It is tried on empty tables, where only what the SQL itself says can fail, and, if it might take more
     than its rows, on small and large numbers, within the limits that hold for an answer.
     """
+    _refuse_settings(plan.outer)
     queries = [plan.outer, with_ends(plan)]
     tables = [_sample(leaf, ()) for leaf in plan.leaves]
     try:
@@ -150,6 +160,17 @@ def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
             _run(total(plan.outer), [_sample(leaf, TRIED) for leaf in plan.leaves], public)
     except SandboxError as error:
         raise QueryError(f"The SQL over the released numbers cannot run: {error}") from None
+
+
+def _refuse_settings(query: exp.Query) -> None:
+    """Refuse functions that tell about the engine: its settings, folders, users and version."""
+    for function in query.find_all(exp.Func):
+        names = (function.name,) if isinstance(function, exp.Anonymous) else type(function).sql_names()
+        for name in names:
+            if _SETTINGS.fullmatch(name):
+                raise QueryError(
+                    f"{name.upper()} tells about the curator's machine and not about the data; leave it out."
+                )
 
 
 def released_table(leaf: Leaf, released: Released, confidence: float | None) -> pa.Table:

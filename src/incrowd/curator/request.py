@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import numbers
 from dataclasses import KW_ONLY, dataclass
-from typing import TypedDict
+from decimal import Decimal
+from typing import Any, TypedDict
+
+import numpy as np
+
+from incrowd.errors import InvalidInput
+from incrowd.noise.readings import NUMBERS, decimal, shown
+
+_LEAST = 1e-300
+"""The least epsilon and error that can be asked for: below, their inverses are no floats."""
+
+
+def plain_number(value: Any, name: str) -> Any:
+    """A number of NumPy, Decimal or Fraction as Python's own; what is no number is left to those who read it.
+
+    >>> plain_number(np.float32(0.1), "epsilon"), plain_number(Decimal("2"), "epsilon")
+    (0.1, 2.0)
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, NUMBERS):
+        return value
+    if type(value) is float or not math.isfinite(finite := _as_float(value, name)):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else finite
+
+
+def _as_float(value: Any, name: str) -> float:
+    if isinstance(value, Decimal) and not value.is_finite():
+        return math.nan
+    with contextlib.suppress(OverflowError):
+        return float(decimal(value, name)) if math.isfinite(value) else math.nan
+    raise InvalidInput(f"{name} must be a number that is below 1e308, not {shown(value)}.")
 
 
 class Options(TypedDict, total=False):
@@ -43,3 +78,17 @@ class Request:
     """How many groups one unit may count for."""
     rescale: bool = True
     """Whether to undo the shrinking of heavy units with a privately measured total."""
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "within", "confidence", "contribution", "groups"):
+            object.__setattr__(self, name, plain_number(getattr(self, name), name))
+        for name in ("epsilon", "within"):
+            value = getattr(self, name)
+            if type(value) is float and 0 < value < _LEAST:
+                raise InvalidInput(f"{name} must be a positive number of at least {_LEAST:g}, not {value!r}.")
+        confidence = self.confidence
+        if confidence is not None and not (type(confidence) in (int, float) and 0 < confidence < 1):
+            raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        if not isinstance(self.rescale, bool | np.bool_):
+            raise InvalidInput("rescale must be True or False.")
+        object.__setattr__(self, "rescale", bool(self.rescale))

@@ -19,6 +19,7 @@ SETTINGS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",
+    "temp_directory": "",
     "threads": "1",
 }
 

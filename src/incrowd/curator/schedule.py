@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, get_args
 
+from incrowd.curator.request import plain_number
 from incrowd.errors import InvalidInput
 from incrowd.privacy import Guarantee, bounded_range, calibrate, compose, gaussian, pure
 from incrowd.privacy.amounts import read
@@ -68,6 +69,7 @@ class Strength:
 def read_schedule(schedule: Mapping[Kind, int] | Sequence[Step]) -> tuple[Step, ...]:
     """A schedule as steps: `{"sums": 10, "select": 2}` stands for ten and two steps of equal shares."""
     if isinstance(schedule, Mapping):
+        schedule = {kind: plain_number(times, "The schedule") for kind, times in schedule.items()}
         for kind, times in schedule.items():
             if not isinstance(times, int) or isinstance(times, bool) or not 0 < times <= MOST_STEPS:
                 raise InvalidInput(
@@ -79,9 +81,9 @@ def read_schedule(schedule: Mapping[Kind, int] | Sequence[Step]) -> tuple[Step, 
         raise InvalidInput("A schedule says what is released, such as {'sums': 10, 'select': 2}.")
     else:
         steps = tuple(schedule)
-        wrong = next((step for step in steps if not isinstance(step, Step)), None)
-        if wrong is not None:
-            raise InvalidInput(f"A schedule is a list of steps, such as [Step('sums')], not of {wrong!r}.")
+        wrong = [step for step in steps if not isinstance(step, Step)]
+        if wrong:
+            raise InvalidInput(f"A schedule is a list of steps, such as [Step('sums')], not of {wrong[0]!r}.")
     if not 0 < len(steps) <= MOST_STEPS:
         raise InvalidInput(f"A schedule has from 1 to {MOST_STEPS:,} steps, not {len(steps):,}.")
     return steps

@@ -145,6 +145,8 @@ def draws(size: Size, shape: tuple[int, ...] | None = None) -> tuple[int, tuple[
                 f"The size must be a whole number of at least 0 or a tuple of them, not {size!r}."
             )
     wanted = tuple(int(side) for side in wanted)
+    if math.prod(wanted) >= 2**48:
+        raise InvalidInput("The size is more than any memory holds; draw in parts.")
     if shape is not None and shape != wanted:
         raise InvalidInput(f"The size {size!r} does not match the {shape} parameters given; leave it out.")
     return math.prod(wanted), wanted

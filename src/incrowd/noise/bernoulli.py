@@ -23,7 +23,7 @@ from incrowd.noise.arguments import (
 )
 from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds, rational_bounds
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 
 @overload
@@ -41,12 +41,12 @@ def bernoulli(p: RealArray, size: Size = None, *, source: Source | None = None) 
     if size is None and (one := single(p, "probability")) is not None:
         if not 0 <= one <= 1:
             raise InvalidInput(f"The probability must be between 0 and 1, not {as_float(one):g}.")
-        return below_one(float(one), 2.0**-53, rational_bounds(one), source or SYSTEM)
+        return below_one(float(one), 2.0**-53, rational_bounds(one), source_of(source))
     probability = parameter(p, "probability")
     _within(probability, 1, "probability", "between 0 and 1")
     count, shape = draws(size, probability.shape)
     estimate = np.broadcast_to(probability.approx, count) if probability.shape is None else probability.approx
-    result = below(estimate, 2.0**-53, lambda i: rational_bounds(probability.exact(i)), source or SYSTEM)
+    result = below(estimate, 2.0**-53, lambda i: rational_bounds(probability.exact(i)), source_of(source))
     return result.reshape(shape)
 
 
@@ -71,7 +71,7 @@ def bernoulli_exp(
         if one < 0:
             raise InvalidInput(f"The exponent must be at least 0, not {as_float(one):g}.")
         estimate = math.exp(-min(as_float(one), 700.0))
-        return below_one(estimate, 2.0**-48, lambda bits: exp_bounds(one, bits), source or SYSTEM)
+        return below_one(estimate, 2.0**-48, lambda bits: exp_bounds(one, bits), source_of(source))
     exponent = parameter(x, "exponent")
     _within(exponent, None, "exponent", "at least 0")
     count, shape = draws(size, exponent.shape)
@@ -83,7 +83,7 @@ def bernoulli_exp(
         value = exponent.exact(i)
         return lambda bits: exp_bounds(value, bits)
 
-    result = below(estimates, 2.0**-48, exact, source or SYSTEM)
+    result = below(estimates, 2.0**-48, exact, source_of(source))
     return result.reshape(shape)
 
 

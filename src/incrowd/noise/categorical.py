@@ -24,7 +24,7 @@ from incrowd.errors import InvalidInput
 from incrowd.noise.arguments import Parameter, Real, Size, as_float, draws, parameter, single
 from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 from incrowd.noise.uniform import draw_below, draw_one_below
 
 Utilities = Sequence[Any] | NDArray[Any]
@@ -56,7 +56,7 @@ def categorical(
     if size is None and isinstance(utilities, list | tuple) and 0 < len(utilities) <= _SHORT:
         one = single(rate, "rate")
         if one is not None and (gaps := _plain_gaps(utilities, one)) is not None:
-            return _draw_one(utilities, one, gaps, source or SYSTEM)
+            return _draw_one(utilities, one, gaps, source_of(source))
     values = parameter(utilities, "utility")
     if values.shape is None or len(values.shape) > 2 or values.shape[-1] == 0:
         raise InvalidInput(
@@ -71,9 +71,9 @@ def categorical(
     rows = values.shape[0] if matrix else 1
     weights = _Weights(values, speed.exact(0), rows)
     if matrix:
-        return weights.one_each(source or SYSTEM)
+        return weights.one_each(source_of(source))
     count, shape = draws(size)
-    result = weights.many(count, source or SYSTEM)
+    result = weights.many(count, source_of(source))
     return int(result[0]) if shape is None else result.reshape(shape)
 
 

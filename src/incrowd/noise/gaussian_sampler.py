@@ -33,7 +33,7 @@ from incrowd.noise.compare import below, below_one
 from incrowd.noise.exact import Bounds, exp_bounds
 from incrowd.noise.gaussian_table import gaussian_table
 from incrowd.noise.laplace_sampler import LONG
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 
 @overload
@@ -56,10 +56,10 @@ def discrete_gaussian(
     sigma^2.
     """
     if size is None and (one := single_scale(sigma, "sigma")) is not None:
-        return _draw_one(one, source or SYSTEM)
+        return _draw_one(one, source_of(source))
     parameter = scale_parameter(sigma, "sigma")
     count, shape = draws(size, parameter.shape)
-    return _draw(parameter, count, source or SYSTEM).reshape(shape)
+    return _draw(parameter, count, source_of(source)).reshape(shape)
 
 
 def _draw_one(sigma: Fraction, source: Source) -> int:

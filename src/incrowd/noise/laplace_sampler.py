@@ -29,7 +29,7 @@ from incrowd.noise.arguments import (
     scale_parameter,
     single_scale,
 )
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 LONG = 1 << 15
 """From this many draws on, tables are worth making (they cost a few milliseconds, once for each scale)."""
@@ -56,10 +56,10 @@ def discrete_laplace(
     dtype('int64')
     """
     if size is None and (one := single_scale(scale)) is not None:
-        return inversion.laplace_one(one, as_float(one), source or SYSTEM)
+        return inversion.laplace_one(one, as_float(one), source_of(source))
     parameter = scale_parameter(scale)
     count, shape = draws(size, parameter.shape)
-    return draw_laplace(parameter, count, source or SYSTEM).reshape(shape)
+    return draw_laplace(parameter, count, source_of(source)).reshape(shape)
 
 
 @overload
@@ -73,15 +73,15 @@ def geometric(
 ) -> int | NDArray[np.int64]:
     """Draw from P(G >= k) = exp(-k/scale) on 0, 1, 2, ..., exactly. Arguments as for `discrete_laplace`."""
     if size is None and (one := single_scale(scale)) is not None:
-        return inversion.geometric_one(one, as_float(one), source or SYSTEM)
+        return inversion.geometric_one(one, as_float(one), source_of(source))
     parameter = scale_parameter(scale)
     count, shape = draws(size, parameter.shape)
     if parameter.shape is None and count >= LONG:
         # X is G or its complement, so folding the complements back leaves G
-        result = digits.tables(parameter.exact(0)).laplace(count, source or SYSTEM)
+        result = digits.tables(parameter.exact(0)).laplace(count, source_of(source))
         result ^= result >> 63
     else:
-        result = inversion.geometric(parameter, count, source or SYSTEM)
+        result = inversion.geometric(parameter, count, source_of(source))
     return result.reshape(shape)
 
 

@@ -51,3 +51,12 @@ class SeededSource:
 
 
 SYSTEM: Source = SystemSource()
+
+
+def source_of(source: Source | None) -> Source:
+    """The source that a caller gave, or the system's; InvalidInput for what gives no bits."""
+    if source is None:
+        return SYSTEM
+    if not callable(getattr(source, "words", None)):
+        raise InvalidInput("source must be a source of random bits, such as SeededSource(7), or be left out.")
+    return source

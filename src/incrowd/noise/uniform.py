@@ -20,7 +20,7 @@ from incrowd.noise.arguments import (
     parameter,
     single,
 )
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 Whole = int | np.integer[Any]
 
@@ -38,11 +38,11 @@ def uniform(high: RealArray, size: Size = None, *, source: Source | None = None)
     0
     """
     if size is None and (one := single(high, "bound")) is not None:
-        return draw_one_below(_whole(one), source or SYSTEM)
+        return draw_one_below(_whole(one), source_of(source))
     values = parameter(high, "bound")
     bounds = _bounds(values)
     count, shape = draws(size, values.shape)
-    return draw_below(bounds, count, source or SYSTEM).reshape(shape)
+    return draw_below(bounds, count, source_of(source)).reshape(shape)
 
 
 def _bounds(values: Parameter) -> NDArray[np.uint64]:

@@ -25,7 +25,7 @@ from fractions import Fraction
 from incrowd.errors import InvalidInput
 from incrowd.privacy import conversions, events, shuffling
 from incrowd.privacy.amounts import Real, read, read_count, read_probability
-from incrowd.privacy.guarantee import Guarantee, approximate, poisson, pure
+from incrowd.privacy.guarantee import Guarantee, approximate, poisson, pure, read_guarantee
 
 __all__ = ["poisson", "shuffled", "without_replacement"]
 
@@ -47,6 +47,7 @@ def without_replacement(guarantee: Guarantee, sample: int, population: int, delt
     >>> round((without_replacement(gaussian(1.0), 100, 10_000) * 1000).epsilon(1e-6), 3)
     2.513
     """
+    read_guarantee(guarantee)
     size, total = read_count(sample, "sample", 1), read_count(population, "population", 1)
     if size > total:
         raise InvalidInput(f"sample must be at most the population of {total}, not {size}.")
@@ -94,6 +95,7 @@ def shuffled(guarantee: Guarantee, reports: int, delta: Real) -> Guarantee:
     >>> round(shuffled(randomized_response(1.0), 1_000_000, 1e-6).epsilon(1e-6), 5)
     0.00351
     """
+    read_guarantee(guarantee)
     count, slack = read_count(reports, "reports", 1), read_probability(delta, "delta")
     if slack == 0:
         raise InvalidInput("delta must be above 0: shuffling amplifies a guarantee only up to a delta.")

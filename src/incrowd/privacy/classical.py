@@ -14,7 +14,7 @@ from fractions import Fraction
 from incrowd.errors import InvalidInput
 from incrowd.privacy import accountant, conversions, events
 from incrowd.privacy.amounts import Real, read, read_probability
-from incrowd.privacy.guarantee import Guarantee
+from incrowd.privacy.guarantee import Guarantee, read_guarantee
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ def compare(guarantee: Guarantee, delta: Real = 1e-6) -> list[Row]:
     >>> [f"{row.method} {row.epsilon:.4g}" for row in compare(laplace(0.01) * 1000, 1e-6)]
     ['basic 10', 'advanced 1.763', 'optimal homogeneous 1.365', 'zCDP 1.469', 'exact 1.363']
     """
+    read_guarantee(guarantee)
     target = read_probability(delta, "delta")
     if not 0 < target < 1:
         raise InvalidInput("delta must lie between 0 and 1 to compare composition theorems.")

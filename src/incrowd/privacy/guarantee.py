@@ -404,8 +404,15 @@ def threshold(delta: Real) -> Guarantee:
     return Guarantee([(events.Threshold(amounts.read_probability(delta, "delta")), 1)])
 
 
+def read_guarantee(guarantee: object) -> None:
+    """InvalidInput for what is no guarantee."""
+    if not isinstance(guarantee, Guarantee):
+        raise InvalidInput("guarantee must be a guarantee, such as pure(1.0) or a mechanism's privacy.")
+
+
 def poisson(guarantee: Guarantee, rate: Real) -> Guarantee:
     """One release run on a Poisson sample of the units, under the add/remove relation."""
+    read_guarantee(guarantee)
     share = amounts.read_probability(rate, "rate")
     return Guarantee([(grouping.sampled(event, share), 1) for event in grouping.single(guarantee.events)])
 

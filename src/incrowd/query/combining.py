@@ -16,8 +16,11 @@ from incrowd.query.grammar import from_text
 from incrowd.query.typed import Typed, double, guarded
 
 
-def as_float(typed: Typed, where: str) -> Typed:
-    """A number as float64, so that arithmetic overflows to infinity and never to an error."""
+def as_float(typed: Typed, where: str, *, copy: bool = True) -> Typed:
+    """A number as float64, so that arithmetic overflows to infinity and never to an error.
+
+    Without `copy` its tree becomes part of the result, which keeps the planning of long chains linear.
+    """
     if typed.kind == "null":
         return typed.but(sql=exp.cast(exp.null(), "DOUBLE"), kind="float", size=0)
     if typed.kind == "boolean":
@@ -32,7 +35,7 @@ def as_float(typed: Typed, where: str) -> Typed:
         raise QueryError(f"{where} needs numbers, but {typed.said} is of type {typed.kind}.")
     if isinstance(typed.sql, exp.Cast) and typed.sql.to.this == exp.DataType.Type.DOUBLE:
         return typed
-    return typed.but(sql=exp.cast(typed.sql, "DOUBLE"), integral=False)
+    return typed.but(sql=exp.cast(typed.sql, "DOUBLE", copy=copy), integral=False)
 
 
 def in_calendar(typed: Typed, first: str = "0001-01-01", last: str = "9999-12-31") -> Typed:

@@ -192,8 +192,8 @@ _OPERATIONS: dict[type[exp.Expr], tuple[str, Callable[[float, float], float]]] =
 
 def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
     symbol, operation = _OPERATIONS[type(node)]
-    left = as_float(total(node.this, lookup), symbol)
-    right = as_float(total(node.expression, lookup), symbol)
+    left = as_float(total(node.this, lookup), symbol, copy=False)
+    right = as_float(total(node.expression, lookup), symbol, copy=False)
     left, right, size = (multiplied if symbol == "*" else added)(left, right)
     low, high = _interval(operation, left, right)
     if symbol == "*" and low is not None and left.sql == right.sql:
@@ -205,8 +205,8 @@ def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
 
 def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
     whole = isinstance(node, exp.IntDiv)
-    left = as_float(total(node.this, lookup), "/")
-    right = as_float(total(node.expression, lookup), "/")
+    left = as_float(total(node.this, lookup), "/", copy=False)
+    right = as_float(total(node.expression, lookup), "/", copy=False)
     if whole and not left.kind == right.kind == "integer":
         raise QueryError(f"{said(node)} needs whole numbers; use FLOOR(a / b).")
     left, right, size = multiplied(left, right)
@@ -282,12 +282,13 @@ def as_condition(typed: Typed, node: exp.Expr, where: str) -> Typed:
 def _connect(node: exp.Expr, lookup: Lookup) -> Typed:
     left = condition(node.this, lookup, "AND/OR")
     right = condition(node.expression, lookup, "AND/OR")
-    return truth(type(node)(this=exp.paren(left.sql), expression=exp.paren(right.sql)), left, right)
+    sides = (exp.paren(side.sql, copy=False) for side in (left, right))
+    return truth(type(node)(this=next(sides), expression=next(sides)), left, right)
 
 
 def _not(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = condition(node.this, lookup, "NOT")
-    return truth(exp.Not(this=exp.paren(inner.sql)), inner)
+    return truth(exp.Not(this=exp.paren(inner.sql, copy=False)), inner)
 
 
 def _is(node: exp.Expr, lookup: Lookup) -> Typed:

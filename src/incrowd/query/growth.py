@@ -41,7 +41,17 @@ def weight_of(sql: exp.Expr) -> int:
 
 def refuse_growth(sql: exp.Expr, said: str) -> None:
     """Refuse an expression that is too large; else note its weight, so that nobody counts it again."""
-    weight = weight_of(sql)
-    if weight > LARGEST_EXPRESSION:
-        raise QueryError(f"{said} is nested too deeply to be computed; write it in fewer steps.")
+    weight = refuse_copies(sql, 1, said)
     sql.meta[_WEIGHT] = weight
+
+
+def refuse_copies(sql: exp.Expr, copies: int, said: str) -> int:
+    """The weight of an expression, of which so many copies are refused if that is too much: before they are
+    made, which takes far longer than to count them.
+    """
+    weight = weight_of(sql)
+    if weight * copies > LARGEST_EXPRESSION:
+        raise QueryError(
+            f"{said or 'An expression'} is nested too deeply to be computed; write it in fewer steps."
+        )
+    return weight

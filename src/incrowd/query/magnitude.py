@@ -13,6 +13,7 @@ import math
 
 from sqlglot import exp
 
+from incrowd.query.growth import refuse_copies
 from incrowd.query.typed import LARGE, Typed, double
 
 LARGEST = 960
@@ -34,7 +35,8 @@ def tame(typed: Typed) -> Typed:
     """The number with a size of at most 200."""
     if typed.size <= _TAMED:
         return typed
-    value = typed.sql if isinstance(typed.sql, exp.Column | exp.Cast) else exp.paren(typed.sql)
+    refuse_copies(typed.sql, 4, typed.said)
+    value = typed.sql if isinstance(typed.sql, exp.Column | exp.Cast) else exp.paren(typed.sql, copy=False)
     far, near = (double(math.ldexp(1.0, sign * _TAMED)) for sign in (1, -1))
     sql = exp.Case(
         ifs=[
@@ -45,13 +47,15 @@ def tame(typed: Typed) -> Typed:
             ),
             exp.If(this=exp.LT(this=exp.Abs(this=value.copy()), expression=near), true=double(0.0)),
         ],
-        default=value.copy(),
+        default=value,
     )
-    return typed.but(sql=exp.cast(sql, "DOUBLE"), size=_TAMED)
+    return typed.but(sql=exp.cast(sql, "DOUBLE", copy=False), size=_TAMED)
 
 
 def multiplied(left: Typed, right: Typed) -> tuple[Typed, Typed, int]:
     """Both operands of a multiplication or division, tamed if need be, and the size of the result."""
+    if left.size + right.size > LARGEST:
+        left, right = (tame(operand) if _plain(operand) else operand for operand in (left, right))
     if left.size + right.size > LARGEST:
         left, right = tame(left), tame(right)
     return left, right, left.size + right.size
@@ -63,8 +67,19 @@ def added(left: Typed, right: Typed) -> tuple[Typed, Typed, int]:
     A float of size s is a multiple of 2^-(s + 52), and so is a sum of two: no sum vanishes unless it is zero.
     """
     if max(left.size, right.size) >= LARGE:
-        left, right = tame(left), tame(right)
+        left, right = (
+            tame(operand) if operand.size >= LARGE or _plain(operand) else operand
+            for operand in (left, right)
+        )
     return left, right, max(left.size, right.size) + 53
+
+
+def _plain(typed: Typed) -> bool:
+    """Whether a number is a column or a constant. Taming names it four times, so others wait as long as can
+    be: a chain would double with each step.
+    """
+    sql = typed.sql.this if isinstance(typed.sql, exp.Cast) else typed.sql
+    return isinstance(sql, exp.Column | exp.Literal)
 
 
 def rounded(sql: exp.Expr) -> exp.Expr:

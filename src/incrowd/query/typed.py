@@ -106,13 +106,25 @@ def said(node: exp.Expr) -> str:
     >>> said(sqlglot.parse_one('SUM("t"."age" + "t"."my col")', read="duckdb"))
     'SUM(age + "my col")'
     """
-    shown = node.copy()
+    shown, cut = _beginning(node)
     for column in shown.find_all(exp.Column):
         column.set("table", None)
     for name in shown.find_all(exp.Identifier):
         name.set("quoted", re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name.name) is None)
     text = shown.sql(DIALECT)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= 80 and not cut else text[:77] + "..."
+
+
+def _beginning(node: exp.Expr) -> tuple[exp.Expr, bool]:
+    """A copy of an expression, or of what a long chain of operators begins with; and whether it was cut.
+
+    Each operator of a chain writes at least three letters, so 40 of them fill the text that is shown.
+    """
+    spine = [node]
+    while isinstance(spine[-1], exp.Binary) and isinstance(spine[-1].this, exp.Expr):
+        spine.append(spine[-1].this)
+    cut = len(spine) > 40
+    return spine[-40 if cut else 0].copy(), cut
 
 
 def field_of(table: str, name: str, column: Column, bought: BoughtColumn | None = None) -> Field:

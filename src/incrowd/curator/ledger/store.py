@@ -171,10 +171,14 @@ def connect(where: str | Path | None, first: Founding | None = None) -> Store:
             raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
         if not file.parent.is_dir():
             raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
+        if first is not None:
+            _found_privately(file)
         # Readers do not wait for each other, so there may be as many connections as threads.
         engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1)
-        return _ready(Store(engine, str(file)), first)
-    name = url.render_as_string(hide_password=True)
+        store = _ready(Store(engine, str(file)), first)
+        _close_to_the_world(file)
+        return store
+    name = url.difference_update_query(["password", "sslpassword"]).render_as_string(hide_password=True)
     try:
         # A writer that waited for the head's lock must see what was committed meanwhile.
         engine = create_engine(
@@ -183,6 +187,18 @@ def connect(where: str | Path | None, first: Founding | None = None) -> Store:
     except ModuleNotFoundError:
         raise LedgerError(f"The ledger {name} needs a driver; run pip install 'incrowd[postgres]'.") from None
     return _ready(Store(engine, name), first)
+
+
+def _found_privately(file: Path) -> None:
+    """Make the file of a new ledger its user's alone, whatever the umask; the files beside it follow it."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _close_to_the_world(file: Path) -> None:
+    for place in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+        with contextlib.suppress(OSError):
+            place.chmod(place.stat().st_mode & 0o770)
 
 
 def _url(where: str | Path) -> URL:

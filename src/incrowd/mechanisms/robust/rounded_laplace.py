@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 _WORD = 64
 
@@ -53,7 +53,7 @@ def rounded_laplace(centre: Fraction, width: Fraction, step: Fraction, source: S
     >>> rounded_laplace(Fraction(10), Fraction(1, 10**9), Fraction(1), source=SeededSource(1))
     10
     """
-    bits = source or SYSTEM
+    bits = source_of(source)
     whole = 0
     while True:
         first = last = _Uniform(bits)

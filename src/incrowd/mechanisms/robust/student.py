@@ -18,7 +18,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from incrowd.noise.source import SYSTEM, Source
+from incrowd.noise.source import Source, source_of
 
 _WORD = 64
 
@@ -82,7 +82,7 @@ def rounded_student(
     >>> rounded_student(Fraction(10), Fraction(1, 10**9), Fraction(1), source=SeededSource(1))
     10
     """
-    bits = source or SYSTEM
+    bits = source_of(source)
     while True:
         numbers = _Pair(2 if degrees == 1 else 3, bits)
         if _in_disc(numbers) and _accepted(numbers, degrees):

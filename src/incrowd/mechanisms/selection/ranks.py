@@ -29,7 +29,7 @@ from incrowd.mechanisms.additive.grid import Steps
 from incrowd.noise import Source, bernoulli_exp, categorical, uniform
 from incrowd.noise.compare import below_one
 from incrowd.noise.exact import exp_bounds
-from incrowd.noise.source import SYSTEM
+from incrowd.noise.source import source_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def choose(lengths: list[int], exponents: list[Fraction], source: Source | None)
             lo, hi = exp_bounds(exponent, bits + extra)
             return length * lo >> extra, -(-length * hi >> extra)
 
-        if below_one(length * math.exp(-float(exponent)), 2.0**-40, bounds, source or SYSTEM):
+        if below_one(length * math.exp(-float(exponent)), 2.0**-40, bounds, source_of(source)):
             return index
 
 
