@@ -160,7 +160,7 @@ def measure(file: Path, rounds: int) -> None:
     for case in CASES:
         times: dict[str, list[float]] = {"plain": [], "declared": [], "private": []}
         answers: dict[str, dict[Any, float]] = {}
-        curators = {name: Curator.open(path) for name, path in files.items()}
+        curators = {name: opened(path) for name, path in files.items()}
         with duckdb.connect(str(file), read_only=True) as connection:
             for number in range(rounds + 1):  # the first round warms all
                 for name in times:
@@ -190,6 +190,11 @@ def measure(file: Path, rounds: int) -> None:
             )
 
 
+def opened(path: Path) -> Curator:
+    """The curator of a catalog, whose ledger is founded the first time."""
+    return Curator.open(path, new_ledger=not path.with_suffix(".ledger").exists())
+
+
 def peak(who: str, path: Path, case: Case) -> float:
     """The peak memory, in MB, of a fresh process that runs one question."""
     command = [sys.executable, __file__, "--peak", who, str(path), case.name]
@@ -202,7 +207,7 @@ def run_alone(who: str, path: Path, name: str) -> None:
         with duckdb.connect(str(path), read_only=True) as connection:
             run_plain(connection, case, 0)
     else:
-        with Curator.open(path) as curator:
+        with opened(path) as curator:
             ask(curator, case, 10_000)
     # The high-water mark of this process alone: the parent's is inherited on exec by ru_maxrss.
     status = Path("/proc/self/status").read_text()

@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--asks", type=int, default=10_000)
     asks = parser.parse_args().asks
     with tempfile.TemporaryDirectory() as folder:
-        young, old = (Ledger.open(Path(folder) / f"{name}.ledger", catalog()) for name in ("young", "old"))
+        young, old = (Ledger.found(Path(folder) / f"{name}.ledger", catalog()) for name in ("young", "old"))
         for number in range(10):
             ask_and_record(young, number)
         building = seconds(lambda: [ask_and_record(old, number) for number in range(asks)])

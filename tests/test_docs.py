@@ -62,7 +62,7 @@ def fields(model: type[BaseModel], seen: set[type[BaseModel]] | None = None) -> 
 
 @pytest.fixture(scope="module")
 def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Curator]:
-    with Curator.open(build(tmp_path_factory.mktemp("hospital"))) as opened:
+    with Curator.open(build(tmp_path_factory.mktemp("hospital")), new_ledger=True) as opened:
         yield opened
 
 

@@ -115,7 +115,7 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def curator(hospital: Path) -> Iterator[Curator]:
-    with Curator.open(hospital) as opened:
+    with Curator.open(hospital, new_ledger=True) as opened:
         yield opened
 
 
@@ -141,6 +141,7 @@ def test_every_command_line_of_the_readme_works(
     (block,) = blocks("README.md", "console")
     lines = [shlex.split(line.removeprefix("$ ")) for line in block.splitlines()]
     monkeypatch.chdir(tmp_path)
+    assert main(["ledger", "found"]) == 0
     for command, *arguments in lines:
         assert command == "incrowd"
         if arguments[0] == "init":

@@ -22,7 +22,7 @@ def opened(job: Job) -> Peer:
         _limit(job.more["memory_limit"])
     path = Path("curator.yaml")
     path.write_text(json.dumps(_catalog(job)))
-    curator = Curator.open(path)
+    curator = Curator.open(path, new_ledger=True)
     run = PLAIN[job.more["engine"]](job)
     same = job.more["caps"] == "same"
 

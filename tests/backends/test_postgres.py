@@ -303,7 +303,7 @@ def test_an_owners_file_with_tables_and_ledger_in_the_database_answers(database:
     question = (
         "SELECT mood, COUNT(*) AS n, AVG(price) AS price, MEDIAN(weight) AS w FROM visits GROUP BY mood"
     )
-    with Curator.open(file) as curator:
+    with Curator.open(file, new_ledger=True) as curator:
         first = curator.ask(question, epsilon=1.0)
         again = curator.ask(question, epsilon=1.0)
         assert again.recalled and again.to_arrow().equals(first.to_arrow())

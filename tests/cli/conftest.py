@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from incrowd.catalog import load
 from incrowd.cli import main
+from incrowd.curator import Ledger
 from incrowd.data import adult_path
 
 CATALOG = """\
@@ -54,6 +56,8 @@ def census(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("INCROWD_ANALYST", "ana")
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "curator.yaml").write_text(CATALOG.format(path=adult_path()), encoding="utf-8")
+    declared = load("curator.yaml")
+    Ledger.found(declared.ledger_url, declared).close()
     return tmp_path
 
 

@@ -10,10 +10,19 @@ from tests.cli.conftest import Run
 COUNT = "SELECT COUNT(*) AS n FROM adult"
 
 
-def test_a_fresh_budget_is_full_and_looking_makes_no_ledger(census: Path, run: Run) -> None:
+def test_a_fresh_budget_is_full_and_looking_writes_nothing(census: Path, run: Run) -> None:
+    before = (census / "curator.ledger").read_bytes()
     result = run("budget", "--json").json
     assert {balance["left_share"] for balance in result["budgets"]} == {1.0}
-    assert not (census / "curator.ledger").exists()
+    assert (census / "curator.ledger").read_bytes() == before
+
+
+def test_a_ledger_that_is_lost_is_told_and_never_made(census: Path, run: Run) -> None:
+    (census / "curator.ledger").unlink()
+    for words in (("budget",), ("ask", COUNT), ("price", COUNT), ("ledger", "show"), ("ledger", "verify")):
+        result = run(*words)
+        assert result.status == 2 and "There is no ledger at" in result.err, words
+        assert not (census / "curator.ledger").exists()
 
 
 def test_without_an_analyst_every_cap_is_shown_once(census: Path, run: Run, monkeypatch: object) -> None:

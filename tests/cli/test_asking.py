@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.catalog import load
+from incrowd.curator import Ledger
 from tests.cli.conftest import Run
 
 BY_SEX = "SELECT sex, COUNT(*) AS people, AVG(age) AS age FROM adult GROUP BY sex"
@@ -47,6 +49,8 @@ def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "tables: {visits: {unit: id, columns: {id: {type: integer}}}}\n"
         "budget: {epsilon: 2000}\n"
     )
+    declared = load("curator.yaml")
+    Ledger.found(declared.ledger_url, declared).close()
     return tmp_path
 
 

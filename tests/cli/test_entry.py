@@ -40,7 +40,7 @@ MISTAKES = [
     (["price", COUNT, "--analyst", "bob"], 1, "There is no analyst 'bob'"),
     (["budget", "--analyst", "bob"], 1, "There is no analyst 'bob'"),
     (["ledger"], 2, "Missing command"),
-    (["ledger", "verify"], 2, "There is no ledger"),
+    (["ledger", "verify", "--ledger", "gone.ledger"], 2, "There is no ledger"),
     (["ledger", "show", "--ledger", "curator.yaml"], 2, "is not a ledger"),
     (["ledger", "verify", "--head", "3:abc"], 2, "is not a ledger's head"),
     (["explain", "epsilon", "x"], 2, "'x' is not a number"),

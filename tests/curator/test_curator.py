@@ -234,7 +234,7 @@ def test_a_failure_in_the_database_keeps_the_price_spent_and_tells_nothing(
         "tables: {people: {unit: id, columns: {id: {type: integer}}}}\n"
         "budget: {epsilon: 2, delta: 1.0e-6}\n"
     )
-    with Curator.open(tmp_path / "curator.yaml") as curator:
+    with Curator.open(tmp_path / "curator.yaml", new_ledger=True) as curator:
         reserve = Payment.reserve
 
         def damaged(*arguments: Any) -> Payment:
@@ -262,7 +262,7 @@ def test_the_ledger_outlives_the_curator(tmp_path: Path) -> None:
         "sharing: all\n"
     )
     question = "SELECT sex, COUNT(DISTINCT id) AS n FROM people GROUP BY sex"
-    with Curator.open(tmp_path / "curator.yaml") as curator:
+    with Curator.open(tmp_path / "curator.yaml", new_ledger=True) as curator:
         first = curator.ask(question, epsilon=0.5, analyst="ana").to_arrow(0.95)
         with pytest.raises(NotPermitted, match="eve"):
             curator.ask(question, epsilon=0.5, analyst="eve")

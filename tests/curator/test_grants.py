@@ -110,7 +110,7 @@ def test_answers_are_near_the_truth_at_a_large_epsilon(delta: float) -> None:
 
 
 def test_what_is_recorded_is_recalled_free_and_closes_the_grant(tmp_path: Path) -> None:
-    with curator(ledger=tmp_path / "ledger.db") as made:
+    with curator(ledger=tmp_path / "ledger.db", new_ledger=True) as made:
         grant = made.grant(1.0, purpose="model", about={"k": 3})
         assert grant.recorded is None and not grant.recalled
         grant.record(b"the model")
@@ -133,7 +133,7 @@ def test_what_is_recorded_is_recalled_free_and_closes_the_grant(tmp_path: Path) 
 
 def test_a_crash_leaves_the_price_spent(tmp_path: Path) -> None:
     file = tmp_path / "ledger.db"
-    with curator(ledger=file) as made:
+    with curator(ledger=file, new_ledger=True) as made:
         made.grant(1.0, purpose="crash")
         paid = spent(made)
     with curator(ledger=file) as made:
@@ -346,7 +346,7 @@ def test_a_file_that_vanishes_costs_one_step(tmp_path: Path) -> None:
         "budget: {epsilon: 9}\n"
     )
     with (
-        Curator.open(tmp_path / "curator.yaml") as made,
+        Curator.open(tmp_path / "curator.yaml", new_ledger=True) as made,
         made.grant(1.0, purpose="pay", schedule={"sums": 2}) as grant,
     ):
         grant.sums("SELECT SUM(pay) AS s FROM t", contribution=2)

@@ -19,7 +19,7 @@ def test_every_name_that_is_exported_is_there() -> None:
 def test_a_payment_is_kept_recalled_and_verified(tmp_path: Path) -> None:
     tables = {"t": {"unit": "row", "columns": {"a": {"type": "integer"}}}}
     catalog = check({"sources": {"s": {"csv": "a.csv"}}, "tables": tables, "budget": {"epsilon": 1.0}})
-    opened = Ledger.open(tmp_path / "test.ledger", catalog)
+    opened = Ledger.found(tmp_path / "test.ledger", catalog)
     opened.record(opened.reserve(SOLE_ANALYST, pure(0.25), "q", "v"), b"noisy")
     noted = str(opened.head())
     opened.close()

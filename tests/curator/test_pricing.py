@@ -114,7 +114,7 @@ def test_a_price_reads_no_private_row(tmp_path: Path) -> None:
         "tables: {people: {unit: id, columns: {id: {type: integer}, town: {type: text}}}}\n"
         "budget: {epsilon: 2, delta: 1.0e-6}\n"
     )
-    with Curator.open(catalog) as made:
+    with Curator.open(catalog, new_ledger=True) as made:
         file.unlink()
         price = made.price("SELECT town, COUNT(*) FROM people GROUP BY town", epsilon=0.5)
         assert price.epsilon == 0.5

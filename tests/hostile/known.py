@@ -45,7 +45,7 @@ def by_file(folder: Path, declared: Mapping[str, Any]) -> Opening:
     """A curator to be opened from a file in a folder."""
     file = folder / "curator.yaml"
     file.write_text(json.dumps(declared))
-    return lambda: Curator.open(file)
+    return lambda: Curator.open(file, new_ledger=not (folder / "curator.ledger").exists())
 
 
 def by_frame(frame: Any, columns: Mapping[str, Any], **table: Any) -> Opening:

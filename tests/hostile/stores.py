@@ -57,7 +57,7 @@ def by_file(case: Case, folder: Path, sources: Mapping[str, Any], places: Mappin
     """A curator opened from the owner's file, as YAML (of which JSON is a part)."""
     file = folder / "curator.yaml"
     file.write_text(json.dumps(case.declaration(sources, places)))
-    return Curator.open(file)
+    return Curator.open(file, new_ledger=not (folder / "curator.ledger").exists())
 
 
 def by_frames(case: Case, frames: Mapping[str, Any]) -> Curator:

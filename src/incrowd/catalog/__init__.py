@@ -12,6 +12,7 @@ from incrowd.catalog.catalog import OWNER, SOLE_ANALYST, Catalog
 from incrowd.catalog.columns import Column, DomainFrom, Scalar
 from incrowd.catalog.loading import check, load, parse
 from incrowd.catalog.propose import OwnersQuestion, propose, questions
+from incrowd.catalog.protection import weak_promises
 from incrowd.catalog.tables import Source, SourceKind, Table, Unit
 from incrowd.catalog.types import NUMERIC, TYPES, Type, column_type
 from incrowd.catalog.writing import dump
@@ -47,4 +48,5 @@ __all__ = [
     "parse",
     "propose",
     "questions",
+    "weak_promises",
 ]

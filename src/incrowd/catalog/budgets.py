@@ -105,3 +105,14 @@ def read_sharing(value: Any) -> Any:
     if isinstance(value, Mapping) or value not in ("own", "group", "all"):
         raise fault(f"expected own, group or all, not {shown(value)}")
     return value
+
+
+def read_anchor(value: Any) -> Any:
+    """A path, a URL, or the words of a command."""
+    if isinstance(value, list | tuple):
+        if not value or not all(isinstance(word, str) for word in value):
+            raise fault("expected the words of a command, such as [ssh, host, keep-head]")
+        return tuple(value)
+    if not isinstance(value, str):
+        raise fault(f"expected a path, a URL, or the words of a command as a list, not {shown(value)}")
+    return value

@@ -14,9 +14,18 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from incrowd.catalog.bought import NOTHING, BoughtTable
-from incrowd.catalog.budgets import Analyst, Budget, Defaults, Group, Sharing, Window, read_sharing
+from incrowd.catalog.budgets import (
+    Analyst,
+    Budget,
+    Defaults,
+    Group,
+    Sharing,
+    Window,
+    read_anchor,
+    read_sharing,
+)
 from incrowd.catalog.columns import DomainFrom
-from incrowd.catalog.declaration import Declaration, Delta, Name, fault, nearest
+from incrowd.catalog.declaration import Declaration, Delta, Name, Switch, Text, fault, nearest
 from incrowd.catalog.names import same_but_for_case, spelling_of
 from incrowd.catalog.tables import Source, Table
 from incrowd.errors import CatalogError, NotPermitted
@@ -34,7 +43,13 @@ class Catalog(Declaration):
     `sharing` says whose recorded answers an analyst gets free: her `own` (the default), those of her `group`s
     too, or `all`. What she gets from others is not charged to her, so with `group` or `all` her own total no
     longer bounds what she sees: the group's, or the dataset's, does.
+
+    `id` ties the file to its ledger: the ledger's first entry holds the same one. `anchor` keeps the ledger's
+    last entry where a copy of the ledger brought back cannot reach it: a file elsewhere, a PostgreSQL
+    database or a command. `keep_questions` says whether the ledger keeps the SQL that was asked.
     """
+
+    id: Name | None = None
 
     sources: Mapping[Name, Source] = Field(default_factory=dict)
     tables: Mapping[Name, Table]
@@ -44,6 +59,10 @@ class Catalog(Declaration):
     defaults: Defaults = Defaults()
     sharing: Annotated[Sharing, BeforeValidator(read_sharing)] = "own"
     ledger: Name | None = Field(default=None, repr=False)  # a URL may hold a password
+    anchor: Annotated[Name | tuple[Text, ...], BeforeValidator(read_anchor)] | None = Field(
+        default=None, repr=False
+    )
+    keep_questions: Switch = True
     bought: Mapping[Name, BoughtTable] = Field(default_factory=dict)
     _root: Path | None = PrivateAttr(default=None)
     _stem: str = PrivateAttr(default="curator")
@@ -230,7 +249,9 @@ class Catalog(Declaration):
     def located(self, file: Path) -> Catalog:
         """The same catalog, as read from `file`."""
         copy = self.model_copy()
-        copy._root, copy._stem = file.resolve().parent, file.stem
+        # A link to the file is the same file, with the same ledger.
+        real = file.resolve()
+        copy._root, copy._stem = real.parent, real.stem
         return copy
 
     @property
@@ -239,6 +260,13 @@ class Catalog(Declaration):
         if self.ledger is not None:
             return self.ledger if "://" in self.ledger else str(self.root / self.ledger)
         return None if self._root is None else str(self.root / f"{self._stem}.ledger")
+
+    @property
+    def anchor_place(self) -> str | tuple[str, ...] | None:
+        """Where the anchor is kept: a URL, a path, or the words of a command; None without one."""
+        if self.anchor is None or isinstance(self.anchor, tuple):
+            return self.anchor
+        return self.anchor if "://" in self.anchor else str(self.root / self.anchor)
 
     @property
     def copies(self) -> Path | None:

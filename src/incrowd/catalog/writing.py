@@ -34,6 +34,9 @@ NOTES = {
         "What incrowd tune bought: noisy measurements behind values above, which are no promises. An entry\n"
         "# that is deleted makes its value one that you declare."
     ),
+    "anchor": "Where the account's last entry is noted, out of reach of whoever may bring back an old copy.",
+    "keep_questions": "Whether the account keeps the SQL that was asked, for owner and auditor.",
+    "id": "Ties this file to its ledger; never change it, and never copy it to another file.",
 }
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./*-]*( [A-Za-z0-9_./*-]+)*")
 _WORDS = {"true", "false", "null"}

@@ -6,7 +6,10 @@ These commands read no table and create no ledger.
 from __future__ import annotations
 
 import math
-from contextlib import closing
+import sys
+from contextlib import closing, nullcontext, suppress
+from csv import writer as csv_writer
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +19,13 @@ from rich.table import Table
 from rich.text import Text
 
 from incrowd.cli import options, screen
+from incrowd.errors import InvalidInput, NotPermitted
 
 if TYPE_CHECKING:
     from incrowd.catalog import Catalog
     from incrowd.curator.ledger import Balance, Entry, Ledger
 
+EXPORTED = ("entry", "at", "kind", "analyst", "cost", "question or act", "answers entry", "hash")
 Where = Annotated[
     str | None,
     typer.Option(
@@ -42,10 +47,12 @@ def budget(
 
     declared = load(catalog)
     people = [declared.analyst(analyst)] if analyst is not None else list(declared.analysts) or [SOLE_ANALYST]
-    with closing(Ledger.open(_existing(declared.ledger_url), declared)) as ledger:
+    with closing(Ledger.open(declared.ledger_url, declared)) as ledger:
         by_cap: dict[str, Balance] = {}
         for name in people:
-            by_cap |= {balance.cap.key: balance for balance in ledger.remaining(name)}
+            with suppress(NotPermitted) if analyst is None else nullcontext():  # the retired have no budget
+                by_cap |= {balance.cap.key: balance for balance in ledger.remaining(name)}
+    screen.warn(declared)
     balances = list(by_cap.values())
     if json:
         screen.emit_json(
@@ -62,22 +69,14 @@ def budget(
     )
 
 
-def _existing(where: str | None) -> str | None:
-    """The ledger's place; None (a fresh ledger in memory) if it does not exist yet."""
-    if where is None or "://" in where or Path(where).exists():
-        return where
-    return None
-
-
 def _open(catalog: Path, where: str | None) -> tuple[Ledger, Catalog | None]:
     from incrowd.catalog import load
     from incrowd.curator import Ledger
-    from incrowd.curator.ledger import Caps
 
     if where is not None:
-        return Ledger.open(where, Caps({}, {}, {}, {}), create=False), None
+        return Ledger.inspect(where), None
     declared = load(catalog)
-    return Ledger.open(declared.ledger_url, declared, create=False), declared
+    return Ledger.inspect(declared.ledger_url or "", declared), declared
 
 
 def show(
@@ -98,18 +97,71 @@ def show(
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("#", justify="right")
-    for name in ("when (UTC)", "what", "who", "cost", "question"):
+    for name in ("when (UTC)", "what", "who", "cost", "question or act"):
         table.add_column(name, overflow="fold")
     delta = declared.budget.delta if declared is not None else 0.0
     for entry in entries:
         when = entry.at[:19].replace("T", " ")
         table.add_row(
-            str(entry.seq), when, entry.kind, Text(entry.analyst), _cost(entry, delta), entry.question[:12]
+            str(entry.seq), when, entry.kind, Text(entry.analyst), _cost(entry, delta), Text(_words(entry))
         )
     console = screen.console()
     console.print(table)
     if entries and entries[0].seq > 1:
         console.print(Text(f"{entries[0].seq - 1:,} earlier entries; --last shows more", style="dim"))
+
+
+def export(
+    catalog: options.Catalog = options.CATALOG,
+    ledger: Where = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print CSV, a line for each entry.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Print the whole ledger for an auditor: who asked what, when, at which price. JSON unless --csv."""
+    if csv and json:
+        raise InvalidInput("Choose one of --csv and --json.")
+    opened, declared = _open(catalog, ledger)
+    delta = declared.budget.delta if declared is not None else 0.0
+    with closing(opened):
+        if not csv:
+            screen.emit_json({"entries": [_entry_json(entry) for entry in opened.entries()]})
+            return
+        writer = csv_writer(sys.stdout, lineterminator="\n")
+        writer.writerow(EXPORTED)
+        for entry in opened.entries():
+            answered = entry.content().get("reservation", "")
+            row = (entry.seq, entry.at, entry.kind, entry.analyst, _cost(entry, delta), _words(entry, None))
+            writer.writerow([*(_unexecuted(cell) for cell in row), answered, entry.hash])
+
+
+def _unexecuted(cell: object) -> object:
+    """A cell that no spreadsheet takes for a formula."""
+    text = str(cell)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+def _words(entry: Entry, most: int | None = 200) -> str:
+    """The question as it was asked, or the owner's act; control characters are shown as codes."""
+    content = entry.content()
+    match entry.kind:
+        case "reserve" | "answer":
+            text = str(content.get("words") or entry.question[:12])
+        case "change" if "limit" in content:
+            change = {name: float(Fraction(by)) for name, by in content["by"].items()}
+            text = f"{content['limit']} by epsilon {change['epsilon']:+g}, delta {change['delta']:+g}"
+        case "change":
+            text = f"{content['retired']} {'retired' if content['since'] else 'may ask again'}"
+        case "clock":
+            text = f"the day is {content['day']}, not {content['was']}"
+        case "restore":
+            text = f"a backup up to entry {content['from'].partition(':')[0]} was brought back"
+        case "backup":
+            text = f"copied to {content['file']}"
+        case _:
+            text = ""
+    words = " ".join(text.split())
+    text = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in words)
+    return text if most is None or len(text) <= most else text[: most - 3] + "..."
 
 
 def _cost(entry: Entry, delta: float) -> str:

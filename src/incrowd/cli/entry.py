@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli import accounts, asking, explaining, profiling, screen, starting, tour
+from incrowd.cli import accounts, asking, explaining, owning, profiling, screen, starting, tour
 from incrowd.cli.elsewhere import Commands
 from incrowd.errors import BudgetExceeded, IncrowdError
 
@@ -29,7 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ledger_app = typer.Typer(
-    help="The account of what was spent: show it, verify it, note its head.", rich_markup_mode=None
+    help="The account of what was spent: found it, show it, verify it, steer it, keep it safe.",
+    rich_markup_mode=None,
 )
 explain_app = typer.Typer(help="What an epsilon means, and what releases add up to.", rich_markup_mode=None)
 
@@ -59,7 +60,16 @@ app.command("tune")(profiling.tune)
 app.command("ask")(asking.ask)
 app.command("price")(asking.price)
 app.command("budget")(accounts.budget)
+ledger_app.command("found")(owning.found)
+ledger_app.command("anchor")(owning.anchor)
+ledger_app.command("backup")(owning.backup)
+ledger_app.command("restore")(owning.restore)
+ledger_app.command("clock")(owning.clock)
+ledger_app.command("top-up")(owning.top_up)
+ledger_app.command("lower")(owning.lower)
+ledger_app.command("retire")(owning.retire)
 ledger_app.command("show")(accounts.show)
+ledger_app.command("export")(accounts.export)
 ledger_app.command("verify")(accounts.verify)
 ledger_app.command("head")(accounts.head)
 app.add_typer(ledger_app, name="ledger")

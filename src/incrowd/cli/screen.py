@@ -22,6 +22,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from incrowd.catalog import Catalog
     from incrowd.curator import Balance
 
 PATIENCE = 1.0
@@ -71,6 +72,14 @@ def csv_cell(value: Any) -> Any:
     """
     formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
     return f"'{value}" if formula else value
+
+
+def warn(catalog: Catalog) -> None:
+    """Print a line on standard error for each budget that protects nobody."""
+    from incrowd.catalog import weak_promises
+
+    for sentence in weak_promises(catalog):
+        complain(f"Warning: {sentence}")
 
 
 def emit_json(value: object) -> None:

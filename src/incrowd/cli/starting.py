@@ -7,6 +7,7 @@ because a bound that was read off the data is published with every answer.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ from incrowd.cli.answers import (
     read_values,
 )
 from incrowd.cli.discovery import TableFile, read_tables
+from incrowd.cli.owning import account_lines, new_id
 from incrowd.errors import IncrowdError, InvalidInput
 
 T = TypeVar("T")
@@ -87,6 +89,15 @@ class Draft:
         return any(table.guessed for table in self.tables)
 
 
+@dataclass(frozen=True)
+class Account:
+    """The ledger that the file names, the id that ties them together, and whether it is there already."""
+
+    ledger: str | None
+    identity: str | None
+    kept: bool = False
+
+
 def init(
     files: Files,
     out: Out = options.CATALOG,
@@ -98,15 +109,18 @@ def init(
     force: Force = False,
     json: options.Json = False,
 ) -> None:
-    """Make a curator.yaml from real tables, asking for what only the owner knows."""
+    """Make a curator.yaml from real tables, asking for what only the owner knows, and found its ledger."""
     _check_place(out, force)
     tables = read_tables(files, out.parent)
     answers = read_answers(schema_of(tables), unit or [], bounds or [], domain or [], budget)
     if not yes and not json:
         _ask_owner(schema_of(tables), answers)
-    draft = _draft(tables, answers)
+    account = _account(out)
+    draft = _draft(tables, answers, account)
     _check_loads(draft, out)
     out.write_text(draft.text, encoding="utf-8")
+    if not draft.missing and not account.kept:
+        _found(out)
     if json:
         _report_json(out, draft)
     else:
@@ -127,11 +141,37 @@ def _check_place(out: Path, force: bool) -> None:
         raise InvalidInput(f"The folder {out.parent} does not exist; make it first.")
 
 
-def _draft(tables: list[TableFile], answers: Answers) -> Draft:
+def _account(out: Path) -> Account:
+    """The ledger of the file that is replaced, or a new one; InvalidInput if the place is taken."""
+    from incrowd.catalog import load
+
+    try:
+        old = load(out) if out.exists() else None
+    except IncrowdError:
+        old = None
+    ledger = f"{out.resolve().stem}.ledger"
+    place = str(out.parent / ledger) if old is None else old.ledger_url or ""
+    if "://" not in place and not os.path.lexists(place):
+        return Account(ledger, new_id())
+    if old is None:
+        raise InvalidInput(f"There is a ledger at {place} already, of another file; choose another --out.")
+    return Account(old.ledger, old.id, kept=True)
+
+
+def _found(out: Path) -> None:
+    from incrowd.catalog import load
+    from incrowd.curator import Ledger
+
+    declared = load(out)
+    Ledger.found(declared.ledger_url, declared).close()
+
+
+def _draft(tables: list[TableFile], answers: Answers, account: Account) -> Draft:
     missing = [f"the unit of {table.name}" for table in tables if table.name not in answers.unit]
     if answers.budget is None:
         missing.append("the budget")
-    return Draft(tables, _text(tables, answers), missing)
+    text = f"{_text(tables, answers)}\n{account_lines(account.ledger, account.identity)}"
+    return Draft(tables, text, missing)
 
 
 def _check_loads(draft: Draft, out: Path) -> None:
@@ -163,7 +203,10 @@ def _report(out: Path, draft: Draft) -> None:
             "The types of CSV columns were guessed from rows of the file; check them. No value was written."
         )
     if draft.missing:
-        console.print(f"Before it can be used, replace FILL for {' and '.join(draft.missing)}.")
+        console.print(
+            f"Before it can be used, replace FILL for {' and '.join(draft.missing)}, and run "
+            "incrowd ledger found."
+        )
     else:
         where = "" if str(out) == str(options.CATALOG) else f" --catalog {out}"
         console.print(f'Try: incrowd price "SELECT COUNT(*) FROM {draft.tables[0].name}"{where}')

@@ -103,7 +103,7 @@ def _census() -> Iterator[Curator]:
     with tempfile.TemporaryDirectory(prefix="incrowd-demo-") as folder:
         file = Path(folder) / "curator.yaml"
         file.write_text(CATALOG.format(path=scalar(str(adult_path()))), encoding="utf-8")
-        with Curator.open(file) as curator:
+        with Curator.open(file, new_ledger=True) as curator:
             yield curator
 
 

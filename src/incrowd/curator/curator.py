@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, open_backend, open_frame
-from incrowd.catalog import Catalog, catalog_for, load
+from incrowd.catalog import Catalog, catalog_for, load, weak_promises
 from incrowd.curator import affording, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
@@ -55,10 +55,15 @@ class Curator:
         self._closed = False
 
     @classmethod
-    def open(cls, path: str | Path) -> Curator:
-        """The curator of an owner's file, with its ledger beside it."""
+    def open(cls, path: str | Path, *, new_ledger: bool = False) -> Curator:
+        """The curator of an owner's file, with its ledger beside it.
+
+        The ledger must be there; `new_ledger` founds it instead, once, in a free place.
+        """
         catalog = load(path)
-        return cls(catalog, open_backend(catalog), Ledger.open(catalog.ledger_url, catalog))
+        _warn_of_weak(catalog)
+        ledger = Ledger.found if new_ledger else Ledger.open
+        return cls(catalog, open_backend(catalog), ledger(catalog.ledger_url, catalog))
 
     @classmethod
     def from_tables(
@@ -75,11 +80,12 @@ class Curator:
         not_null: Collection[str] = (),
         analysts: Mapping[str, Mapping[str, Any]] | None = None,
         ledger: str | Path | None = None,
+        new_ledger: bool = False,
         **named: Any,
     ) -> Curator:
         """A curator over data frames (pandas, polars or Arrow), by name or as `tables={name: frame}`.
 
-        The ledger is in memory unless `ledger` is a path.
+        The ledger is in memory unless `ledger` is a path, where it must lie already; `new_ledger` founds it.
 
         The rows are copied: what becomes of the frames later changes no answer. Columns of types that cannot
         be asked about (lists, bytes, durations) are left out with a warning.
@@ -104,7 +110,9 @@ class Curator:
         for name, columns in left_out.items():
             for column, why in columns.items():
                 warnings.warn(f"tables.{name}: {column} is left out, for {why}.", stacklevel=2)
-        return cls(catalog, DuckDB(catalog, frames), Ledger.open(ledger, catalog))
+        _warn_of_weak(catalog)
+        account = Ledger.found if new_ledger else Ledger.open
+        return cls(catalog, DuckDB(catalog, frames), account(ledger, catalog))
 
     def ask(
         self,
@@ -167,7 +175,8 @@ class Curator:
         if payment.recorded is None:
             for leaf in question.plan.leaves:
                 preparing.prove(leaf, self._backend)
-            payment = payment.reserve(price.guarantee, price.charged_delta)
+            words = question.request.sql if self.catalog.keep_questions else None
+            payment = payment.reserve(price.guarantee, price.charged_delta, words)
         return payment
 
     def _on_record(self, question: Prepared, price: Price) -> bool:
@@ -319,6 +328,11 @@ class Curator:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _warn_of_weak(catalog: Catalog) -> None:
+    for sentence in weak_promises(catalog):
+        warnings.warn(sentence, stacklevel=3)
 
 
 def _by_name(tables: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:

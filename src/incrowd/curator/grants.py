@@ -127,7 +127,7 @@ class Grant:
         question = hashlib.sha256(text.encode()).hexdigest()
         payment, cost = Payment.recall(curator.ledger, analyst, question, version), together(unused)
         if payment.recorded is None:
-            payment = payment.reserve(cost, delta)
+            payment = payment.reserve(cost, delta, purpose if curator.catalog.keep_questions else None)
         return cls(curator, purpose, epsilon, delta, confidence, cost, payment, list(unused))
 
     @property

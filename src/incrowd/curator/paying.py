@@ -34,9 +34,14 @@ class Payment:
         recorded = ledger.recall(question, version, analyst)
         return cls(ledger, analyst, question, version, recorded, recorded is not None)
 
-    def reserve(self, guarantee: Guarantee, delta: float = 0.0) -> Payment:
-        """The same, paid: every cap of the analyst is charged (`Ledger.reserve`)."""
-        paid = self.ledger.reserve(self.analyst, guarantee, self.question, self.version, delta=delta)
+    def reserve(self, guarantee: Guarantee, delta: float = 0.0, words: str | None = None) -> Payment:
+        """The same, paid: every cap of the analyst is charged (`Ledger.reserve`).
+
+        `words` is the question as it was asked, which the ledger keeps for the owner.
+        """
+        paid = self.ledger.reserve(
+            self.analyst, guarantee, self.question, self.version, delta=delta, words=words
+        )
         return replace(self, reservation=paid)
 
     def record(self, content: bytes) -> None:

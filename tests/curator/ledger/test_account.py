@@ -15,6 +15,7 @@ from sqlalchemy import select
 
 from incrowd.catalog import Catalog, check
 from incrowd.curator.ledger import Ledger, account, schema
+from incrowd.curator.ledger.clock import day_of, moment_of
 from incrowd.curator.ledger.limits import Cap
 from incrowd.errors import BudgetExceeded, InvalidInput, LedgerError, NotPermitted
 from incrowd.privacy import (
@@ -29,8 +30,10 @@ from incrowd.privacy import (
     threshold,
     zcdp,
 )
+from tests.curator.ledger.founding import open_or_found
 
-# Days after any on which these tests run: a ledger's first day is that of its making.
+# The day on which these ledgers are founded, and later ones.
+FIRST = datetime(2099, 1, 1, tzinfo=UTC)
 NOON = datetime(2099, 3, 1, 12, tzinfo=UTC)
 NEXT = datetime(2099, 3, 2, 0, 0, 1, tzinfo=UTC)
 
@@ -63,7 +66,7 @@ def opened() -> Iterator[list[Ledger]]:
 
 
 def open_ledger(where: str | None, declared: Catalog, opened: list[Ledger]) -> Ledger:
-    opened.append(Ledger.open(where, declared))
+    opened.append(open_or_found(where, declared, now=FIRST))
     return opened[-1]
 
 
@@ -420,7 +423,7 @@ def test_a_balance_in_words_names_delta_where_there_is_one() -> None:
 
 def test_a_moment_needs_a_time_zone_and_its_day_is_that_of_utc() -> None:
     with pytest.raises(InvalidInput, match="time zone"):
-        account._moment(datetime(2099, 1, 1))
+        moment_of(datetime(2099, 1, 1))
     late = datetime.fromisoformat("2099-01-01T23:30:00-05:00")
-    assert account._day(account._moment(late)) == "2099-01-02"
-    assert account._moment(None).tzinfo is UTC
+    assert day_of(moment_of(late)) == "2099-01-02"
+    assert moment_of(None).tzinfo is UTC

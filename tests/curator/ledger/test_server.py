@@ -24,7 +24,7 @@ CATALOG = catalog_for({"t": {"a": "integer"}}, budget=(1.0, 0.0))
 
 @pytest.fixture
 def ledger(postgres_database: str) -> Iterator[Ledger]:
-    opened = Ledger.open(postgres_database, CATALOG)
+    opened = Ledger.found(postgres_database, CATALOG)
     yield opened
     opened.close()
 
@@ -50,7 +50,7 @@ def test_commits_wait_for_the_disk_and_take_their_time_whatever_the_servers_defa
     postgres_database: str,
 ) -> None:
     set_defaults(postgres_database, synchronous_commit="off", statement_timeout="'1h'")
-    ledger = Ledger.open(postgres_database, CATALOG)
+    ledger = Ledger.found(postgres_database, CATALOG)
     with ledger._store.writing() as connection:
         assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
         assert connection.exec_driver_sql("SHOW statement_timeout").scalar() == "0"
@@ -62,15 +62,17 @@ def test_writers_wait_for_their_turn_whatever_the_servers_defaults(
     postgres_database: str, isolation: str
 ) -> None:
     set_defaults(postgres_database, default_transaction_isolation=isolation, lock_timeout="1")
-    first, second = Ledger.open(postgres_database, CATALOG), Ledger.open(postgres_database, CATALOG)
+    first, second = Ledger.found(postgres_database, CATALOG), Ledger.open(postgres_database, CATALOG)
     first.reserve("analyst", pure(0.1), "q", "v")
     paid: list[int] = []
     waiter = threading.Thread(
         target=lambda: paid.append(second.reserve("analyst", pure(0.1), "q", "v").seq), daemon=True
     )
-    with first._store.writing() as connection:
-        head = first._locked_head(connection)
-        connection.exec_driver_sql("UPDATE incrowd_head SET day = day")  # so that it did change meanwhile
+    with first.writing() as page:
+        head = page.head
+        page.connection.exec_driver_sql(
+            "UPDATE incrowd_head SET day = day"
+        )  # so that it did change meanwhile
         waiter.start()
         waiting = f"SELECT count(*) FROM {sessions_of(postgres_database)} AND wait_event_type = 'Lock'"
         while waiter.is_alive() and administer(postgres_database, waiting) != [(1,)]:
@@ -147,11 +149,11 @@ def test_a_server_that_cannot_be_used_is_told_without_its_password(postgres_data
     }
     for url, said in refused.items():
         with pytest.raises(LedgerError, match=said) as caught:
-            Ledger.open(url, CATALOG)
+            Ledger.found(url, CATALOG)
         told = str(caught.value)
         assert url.partition("@")[0].rpartition(":")[2] not in told and "\n" not in told
     with pytest.raises(LedgerError, match="There is no ledger at"):
-        Ledger.open(postgres_database, CATALOG, create=False)
+        Ledger.open(postgres_database, CATALOG)
     assert administer(postgres_database, "SELECT tablename FROM pg_tables WHERE tableowner = 'tester'") == []
 
 
@@ -159,8 +161,10 @@ def test_tables_of_somebody_else_are_left_alone(postgres_database: str) -> None:
     administer(postgres_database, "CREATE TABLE incrowd_sums (a integer)")
     with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger.open(postgres_database, CATALOG)
+    with pytest.raises(LedgerError, match="tables of a ledger"):
+        Ledger.found(postgres_database, CATALOG)
     administer(postgres_database, "DROP TABLE incrowd_sums", "CREATE TABLE people (a integer)")
-    ledger = Ledger.open(postgres_database, CATALOG)  # beside other tables it may lie
+    ledger = Ledger.found(postgres_database, CATALOG)  # beside other tables it may lie
     assert ledger.verify().ok
     ledger.close()
 
@@ -223,7 +227,7 @@ def work(number):
         json.dump([paid, refused, shared.to_arrow().to_pylist()], file)
     curator.close()
 
-first = Curator.open(path)
+first = Curator.open(path, new_ledger=True)
 known = first.ask(SHARED, epsilon=0.5).to_arrow().to_pylist()
 first.close()
 children = []

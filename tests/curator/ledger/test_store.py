@@ -23,7 +23,7 @@ CATALOG = catalog_for({"t": {"a": "integer"}}, budget=(1.0, 0.0))
 
 
 def test_commits_wait_for_the_disk(tmp_path: Path) -> None:
-    ledger = Ledger.open(tmp_path / "a.ledger", CATALOG)
+    ledger = Ledger.found(tmp_path / "a.ledger", CATALOG)
     with ledger._store.writing() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -36,6 +36,8 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="is not a ledger but some other file"):
         Ledger.open(path, CATALOG)
+    with pytest.raises(LedgerError, match=r"a file at .* already"):
+        Ledger.found(path, CATALOG)
     assert path.read_bytes() == before
 
 
@@ -47,23 +49,25 @@ def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(LedgerError, match="is not a ledger; name another path"):
         Ledger.open(path, CATALOG)
+    with pytest.raises(LedgerError, match=r"a file at .* already"):
+        Ledger.found(path, CATALOG)
     assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == ["other.db"]
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
-    Ledger.open(path, CATALOG).close()
+    Ledger.found(path, CATALOG).close()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("UPDATE incrowd_head SET version = 7")
         raw.commit()
-    with pytest.raises(LedgerError, match=r"newer Incrowd \(format 7, this one knows 1\); upgrade"):
+    with pytest.raises(LedgerError, match=r"newer Incrowd \(format 7, this one knows 2\); upgrade"):
         Ledger.open(path, CATALOG)
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE incrowd_sums", "DELETE FROM incrowd_head"])
 def test_a_ledger_that_lost_parts_is_refused(tmp_path: Path, statement: str) -> None:
     path = tmp_path / "a.ledger"
-    Ledger.open(path, CATALOG).close()
+    Ledger.found(path, CATALOG).close()
     with closing(sqlite3.connect(path)) as raw:
         raw.execute(statement)
         raw.commit()
@@ -73,7 +77,7 @@ def test_a_ledger_that_lost_parts_is_refused(tmp_path: Path, statement: str) -> 
 
 def test_a_damaged_ledger_is_told(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
-    Ledger.open(path, CATALOG).close()
+    Ledger.found(path, CATALOG).close()
     content = bytearray(path.read_bytes())
     content[4096:] = bytes(len(content) - 4096)
     path.write_bytes(content)
@@ -81,21 +85,13 @@ def test_a_damaged_ledger_is_told(tmp_path: Path) -> None:
         Ledger.open(path, CATALOG)
 
 
-def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    path.touch()
-    ledger = Ledger.open(path, CATALOG)
-    assert ledger.verify().ok
-    ledger.close()
-
-
 def test_paths_that_lead_nowhere_are_told(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="does not exist; make it first"):
-        Ledger.open(tmp_path / "none" / "a.ledger", CATALOG)
+        Ledger.found(tmp_path / "none" / "a.ledger", CATALOG)
     with pytest.raises(LedgerError, match="is a folder"):
-        Ledger.open(tmp_path, CATALOG)
+        Ledger.found(tmp_path, CATALOG)
     with pytest.raises(LedgerError, match="There is no ledger at"):
-        Ledger.open(tmp_path / "a.ledger", CATALOG, create=False)
+        Ledger.open(tmp_path / "a.ledger", CATALOG)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -111,13 +107,13 @@ def test_paths_that_lead_nowhere_are_told(tmp_path: Path) -> None:
 )
 def test_urls_that_cannot_be_are_told_without_their_password(url: str, said: str) -> None:
     with pytest.raises(LedgerError, match=said) as caught:
-        Ledger.open(url, CATALOG)
+        Ledger.found(url, CATALOG)
     assert "secret" not in str(caught.value)
 
 
 def test_odd_file_names_are_just_names(tmp_path: Path) -> None:
     for name in ("with space.ledger", "per%20cent?mode=ro#x.ledger", "é.ledger"):
-        ledger = Ledger.open(str(tmp_path / name), CATALOG)
+        ledger = Ledger.found(str(tmp_path / name), CATALOG)
         ledger.close()
         assert (tmp_path / name).exists()
 
@@ -134,9 +130,9 @@ catalog = catalog_for({"t": {"a": "integer"}}, budget=(1.0, 0.0))
 Ledger.open(None, catalog).close()  # all imports are done
 if os.getuid() == 0:
     os.setgid(65534), os.setuid(65534)  # root may write anywhere
-for name in ("new.ledger", "old.ledger"):
+for name, get in (("new.ledger", Ledger.found), ("old.ledger", Ledger.open)):
     try:
-        Ledger.open(folder / name, catalog).reserve("analyst", pure(0.1), "q", "v")
+        get(folder / name, catalog).reserve("analyst", pure(0.1), "q", "v")
         print("no error")
     except LedgerError as error:
         print(error)
@@ -150,7 +146,7 @@ def test_a_folder_that_cannot_be_written_is_told() -> None:
 
 
 def check_read_only(folder: Path) -> None:
-    Ledger.open(folder / "old.ledger", CATALOG).close()
+    Ledger.found(folder / "old.ledger", CATALOG).close()
     (folder / "old.ledger").chmod(0o444)
     folder.chmod(0o555)
     try:
@@ -165,7 +161,7 @@ def check_read_only(folder: Path) -> None:
 
 def test_a_ledger_deleted_while_in_use_stops_the_asks(tmp_path: Path) -> None:
     path = tmp_path / "a.ledger"
-    ledger = Ledger.open(path, CATALOG)
+    ledger = Ledger.found(path, CATALOG)
     ledger.reserve("analyst", pure(0.1), "q", "v")
     path.rename(tmp_path / "moved")
     for _ in range(2):
@@ -177,7 +173,7 @@ def test_a_ledger_deleted_while_in_use_stops_the_asks(tmp_path: Path) -> None:
 
 def test_threads_share_a_ledger_without_overspending(tmp_path: Path) -> None:
     for where in (tmp_path / "a.ledger", None):
-        ledger, paid, refused = Ledger.open(where, CATALOG), [], []
+        ledger, paid, refused = Ledger.found(where, CATALOG), [], []
 
         def ask(ledger: Ledger = ledger, paid: list[int] = paid, refused: list[int] = refused) -> None:
             for _ in range(10):

@@ -16,7 +16,7 @@ import pytest
 from incrowd.catalog import catalog_for
 from incrowd.curator.ledger import Entry, Head, Ledger
 from incrowd.curator.ledger.chain import GENESIS, canonical, seal
-from incrowd.curator.ledger.charges import charge_to_text
+from incrowd.curator.ledger.charges import charge_from_json, charge_to_text
 from incrowd.curator.ledger.verify import _MOST_FAULTS, Verification, _apply_reservation, _link, _Replay
 from incrowd.errors import InvalidInput, LedgerError
 from incrowd.privacy import UNITS, gaussian, pure
@@ -25,7 +25,7 @@ CATALOG = catalog_for({"t": {"a": "integer"}}, budget=(1.0, 0.0))
 
 
 def make(path: Path, asks: int = 4) -> None:
-    ledger = Ledger.open(path, CATALOG)
+    ledger = Ledger.found(path, CATALOG)
     for number in range(asks):
         paid = ledger.reserve("analyst", pure(0.01 * (number + 1)), f"q{number}", "v")
         if number % 2 == 0:
@@ -45,7 +45,7 @@ def tamper(path: Path, *statements: str, by: Callable[[sqlite3.Connection], None
 
 
 def faults(path: Path, known: Head | None = None) -> tuple[str, ...]:
-    ledger = Ledger.open(path, CATALOG)
+    ledger = Ledger.inspect(path, CATALOG)
     try:
         return ledger.verify(known).faults
     finally:
@@ -106,7 +106,7 @@ def test_a_change_beside_the_curator_is_named(tmp_path: Path, statement: str, sa
     reported = faults(path)
     assert any(said in fault for fault in reported), reported
     with pytest.raises(LedgerError, match="was altered"):
-        Ledger.open(path, CATALOG).verify().require()
+        Ledger.inspect(path, CATALOG).verify().require()
 
 
 def test_two_entries_that_changed_places_are_found(tmp_path: Path) -> None:
@@ -193,13 +193,31 @@ def test_asks_stop_at_once_when_the_end_of_the_chain_is_gone(tmp_path: Path) -> 
     ledger.close()
 
 
+@pytest.mark.parametrize("value", ["day = '2999-01-01'", "day = 'never'", "caps = ''"])
+def test_asks_stop_when_the_day_or_the_terms_were_altered(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "a.ledger"
+    make(path)
+    tamper(path, f"UPDATE incrowd_head SET {value}")
+    with pytest.raises(LedgerError, match="sums in the ledger"):
+        Ledger.open(path, CATALOG)
+
+
+def test_a_ledger_of_another_file_does_not_verify(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path)
+    with closing(Ledger.inspect(path, CATALOG.model_copy(update={"id": "other"}))) as ledger:
+        assert ledger.verify().faults == ("it belongs to another owner's file",)
+
+
 @pytest.mark.parametrize("sum_", ["'?'", "'{}'", "'[]'", "x'00'", '\'{"epsilon":"-1"}\''])
 def test_asks_stop_when_a_sum_cannot_be_read(tmp_path: Path, sum_: str) -> None:
     path = tmp_path / "a.ledger"
     make(path)
     tamper(path, f"UPDATE incrowd_sums SET spent = {sum_}")
-    with pytest.raises(LedgerError, match="cannot be read; run incrowd ledger verify"):
-        Ledger.open(path, CATALOG).reserve("analyst", pure(0.01), "q", "v")
+    with pytest.raises(LedgerError, match=r"sums in the ledger .* run incrowd ledger verify"):
+        Ledger.inspect(path, CATALOG).reserve("analyst", pure(0.01), "q", "v")
+    with pytest.raises(LedgerError, match="sums in the ledger"):
+        Ledger.open(path, CATALOG)
 
 
 def test_an_altered_answer_is_not_given_out(tmp_path: Path) -> None:
@@ -256,15 +274,16 @@ def test_reservations_add_up_until_a_cap_is_full() -> None:
     assert two.faults == []
     assert two.reservations == len(two.reserved) == 2
     half = pure(0.5).charge()
-    assert two.sums["dataset"] == ("", pure(0.25).charge() + pure(0.25).charge())
-    assert two.sums["day:ana"][0] == "2099-01-01"
-    assert two.sums["dataset"][1].epsilon == half.epsilon
+    twice = canonical(charge_to_text(pure(0.25).charge() + pure(0.25).charge()))
+    assert two.totals.rows["dataset"] == ("", twice)
+    assert two.totals.rows["day:ana"][0] == "2099-01-01"
+    assert charge_from_json(two.totals.rows["dataset"][1]).epsilon == half.epsilon
     assert replayed({}, {}, {}).faults == ["entry 3 overspent the cap day:ana"]
     tomorrow = {"day": "2099-01-02"}
     four = replayed({}, {}, tomorrow, tomorrow)
     assert four.faults == []
     assert four.day == "2099-01-02"
-    assert four.sums["day:ana"] == ("2099-01-02", two.sums["day:ana"][1])
+    assert four.totals.rows["day:ana"] == ("2099-01-02", two.totals.rows["day:ana"][1])
     later = {"day": "2099-01-03"}
     assert replayed({}, {}, tomorrow, tomorrow, later).faults == ["entry 5 overspent the cap dataset"]
 

@@ -1,30 +1,38 @@
 """The ledger: the durable account of what was spent, by whom, on which question.
 
 An ask is reserved in one transaction before any data is read: the charge is checked against every cap and, if
-it fits all of them, added to their sums and appended to the chain. No reservation can be given back.
+it fits all of them, added to their totals and appended to the chain. No reservation can be given back.
 The answer, once released, is recorded beside it, so that the same question on the same data is answered again
-for nothing. Sums make an ask cost the same after ten entries and after ten million; `verify` recomputes them.
+for nothing. Totals make an ask cost the same after ten entries and after ten million; every ask checks them
+against the last entry, and `verify` recomputes them.
+
+A ledger is founded once, on purpose (`Ledger.found`). Opening one never makes one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, insert, select
 
 from incrowd.catalog import Catalog
-from incrowd.curator.ledger import schema
-from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest, seal
+from incrowd.curator.ledger import schema, steering
+from incrowd.curator.ledger.anchors import Anchor, Note, open_anchor
+from incrowd.curator.ledger.chain import GENESIS, Entry, Head, digest, seal
 from incrowd.curator.ledger.charges import charge_from_json, charge_to_text
-from incrowd.curator.ledger.limits import Cap, Caps
-from incrowd.curator.ledger.store import Store, connect
+from incrowd.curator.ledger.clock import counted_day, day_of, moment_of, shown_day
+from incrowd.curator.ledger.limits import DATASET, Cap, Caps
+from incrowd.curator.ledger.pages import Page, entry_at, read_head, require_in_chain
+from incrowd.curator.ledger.store import Store, connect, found
+from incrowd.curator.ledger.totals import Totals
 from incrowd.curator.ledger.verify import Verification, verify
 from incrowd.errors import InvalidInput, LedgerError
 from incrowd.privacy import Capacity, Charge, Guarantee, Remaining, fits
@@ -84,19 +92,64 @@ class Balance:
 class Ledger:
     """An open ledger under the caps of a catalog. Safe to use from several threads and processes at once."""
 
-    def __init__(self, store: Store, caps: Caps, identity: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        caps: Caps,
+        identity: str,
+        anchor: Anchor | None = None,
+        policy: str | None = None,
+    ) -> None:
         self._store = store
+        self._policy = policy
+        self._anchor = anchor
+        self._seen: Head | None = None
+        self._seeing = threading.Lock()
         self.caps = caps
         self.identity = identity
 
     @classmethod
-    def open(cls, where: str | Path | None, caps: Caps | Catalog, *, create: bool = True) -> Ledger:
-        """The ledger at a path or URL (None: in memory), made if it is not there and `create` allows it."""
+    def found(cls, where: str | Path | None, caps: Caps | Catalog, *, now: datetime | None = None) -> Ledger:
+        """A new ledger at a path or URL, in memory for None; LedgerError if anything of one is there."""
+        anchor = _anchor_of(caps)
+        if anchor is not None and anchor.kept() is not None:
+            raise LedgerError(
+                f"The anchor {anchor.name} keeps the head of a ledger already, so none is founded; bring "
+                "that ledger back with incrowd ledger restore, or name another anchor."
+            )
+        store = found(where, _founding(_policy_of(caps) or "", moment_of(now)))
+        ledger = cls._over(store, caps, anchor)
+        ledger.note_head()
+        return ledger
+
+    @classmethod
+    def open(cls, where: str | Path | None, caps: Caps | Catalog) -> Ledger:
+        """The ledger at a path or URL, which must be there, whole and of this catalog; in memory for None."""
+        if where is None:
+            return cls.found(None, caps)
+        ledger = cls._over(connect(where), caps, _anchor_of(caps))
+        try:
+            with ledger._store.reading() as connection:
+                ledger._recognise(connection)
+            with ledger._reading(ledger._anchored()):
+                pass
+        except LedgerError:
+            ledger.close()
+            raise
+        return ledger
+
+    @classmethod
+    def inspect(cls, where: str | Path, caps: Caps | Catalog | None = None) -> Ledger:
+        """The ledger at a path or URL as it is, to look at or verify; nothing in it is checked yet."""
+        held = Caps({}, {}, {}, {}) if caps is None else caps
+        return cls._over(connect(where), held, _anchor_of(held))
+
+    @classmethod
+    def _over(cls, store: Store, caps: Caps | Catalog, anchor: Anchor | None) -> Ledger:
         held = caps if isinstance(caps, Caps) else Caps.of(caps)
-        store = connect(where, _found if create else None)
         with store.reading() as connection:
-            identity = _read_head(store, connection).ledger
-        return cls(store, held, identity)
+            identity = read_head(store, connection).ledger
+        return cls(store, held, identity, anchor, _policy_of(caps))
 
     def reserve(
         self,
@@ -106,64 +159,62 @@ class Ledger:
         data_version: str,
         *,
         delta: float = 0.0,
+        words: str | None = None,
         now: datetime | None = None,
     ) -> Reservation:
         """Spend `guarantee` on every cap of `analyst`, durably; or raise BudgetExceeded and change nothing.
 
-        With `delta`, the guarantee is charged as one plan (`Guarantee.charge`).
+        With `delta`, the guarantee is charged as one plan (`Guarantee.charge`). `words` is the question as it
+        was asked, for the owner.
 
-        When this returns, the entry has reached the disk. When it raises LedgerError after a failed commit,
-        the price may be spent or not; the caller must not read the data either way.
+        When this returns, the entry has reached the disk, and the anchor if there is one. When it raises
+        LedgerError after a failed commit, the price may be spent or not; the caller must not read the data
+        either way.
         """
-        caps = self.caps.held(analyst)
+        self.caps.held(analyst)
         self.caps.check_query(analyst, guarantee)
         _refuse_odd_text(question, "question")
         _refuse_odd_text(data_version, "data version")
-        asked, moment = guarantee.charge(delta), _moment(now)
-        with self._store.writing() as connection:
-            head = self._locked_head(connection)
-            day = max(_day(moment), head.day)
-            sums = _sums(connection, caps, day)
-            _refuse_unless_all_fit(caps, sums, asked)
-            entries, last = [], Head(head.seq, head.hash)
-            if head.caps != self.caps.terms_hash:
-                entries.append(seal(last, at=moment, kind="budget", body=self.caps.terms))
-                last = Head(entries[-1].seq, entries[-1].hash)
+        asked, moment = guarantee.charge(delta), moment_of(now)
+        with self.writing(self._anchored()) as page:
+            in_force = steering.in_force(self.caps, page.totals)
+            caps = in_force.held(analyst)
+            day = counted_day(moment, page.day, self._store.name)
+            _refuse_unless_all_fit(caps, page.totals, day, asked)
+            if page.terms != in_force.terms_hash:
+                page.append("budget", in_force.terms, at=moment, terms=in_force.terms_hash)
+            totals = page.totals.charged(caps, asked, day)
             body = {
                 "guarantee": guarantee.to_json(),
                 "charge": charge_to_text(asked),
                 "delta": repr(delta),
                 "caps": [cap.key for cap in caps],
                 "day": day,
+                "spent": {cap.key: charge_to_text(totals.spent(cap, day)) for cap in caps},
             }
-            entry = seal(
-                last,
+            entry = page.append(
+                "reserve",
+                body if words is None else {**body, "words": words},
                 at=moment,
-                kind="reserve",
-                body=body,
-                analyst=analyst,
-                question=question,
-                data_version=data_version,
+                totals=totals,
+                day=day,
+                who={"analyst": analyst, "question": question, "data_version": data_version},
             )
-            _append(connection, [*entries, entry], day=day, caps=self.caps.terms_hash)
-            _add(connection, caps, sums, asked, day)
+        self.note(page)
         return Reservation(self.identity, entry.seq, entry.hash, analyst, question, data_version)
 
     def record(self, reservation: Reservation, answer: bytes, *, now: datetime | None = None) -> Entry:
         """Keep the released answer of a reservation, once."""
         if reservation.ledger != self.identity:
             raise LedgerError("The reservation belongs to another ledger; record the answer there.")
-        with self._store.writing() as connection:
-            head = self._locked_head(connection)
-            paid = connection.scalar(
-                select(schema.entries.c.hash).where(schema.entries.c.seq == reservation.seq)
-            )
-            if paid != reservation.hash:
+        with self.writing() as page:
+            paid = entry_at(page.connection, reservation.seq)
+            if paid is None or paid.hash != reservation.hash:
                 raise LedgerError(
                     f"The ledger {self._store.name} no longer holds entry {reservation.seq} as paid."
                 )
             taken = select(schema.answers.c.seq).where(schema.answers.c.reservation == reservation.seq)
-            if connection.scalar(taken) is not None:
+            if page.connection.scalar(taken) is not None:
                 raise LedgerError(
                     f"Entry {reservation.seq} has its answer already; an answer is recorded once."
                 )
@@ -173,10 +224,9 @@ class Ledger:
                 "data_version": reservation.data_version,
             }
             body = {"reservation": reservation.seq, "payload": digest(answer)}
-            entry = seal(Head(head.seq, head.hash), at=_moment(now), kind="answer", body=body, **who)
-            _append(connection, [entry], day=head.day, caps=head.caps)
+            entry = page.append("answer", body, at=moment_of(now), who=who)
             row = {"seq": entry.seq, "reservation": reservation.seq, "payload": answer, **who}
-            connection.execute(insert(schema.answers), [row])
+            page.connection.execute(insert(schema.answers), [row])
         return entry
 
     def recall(self, question: str, data_version: str, analyst: str) -> bytes | None:
@@ -184,27 +234,28 @@ class Ledger:
         self.caps.held(analyst)
         answers, entries = schema.answers.c, schema.entries.c
         which = (answers.question == question) & (answers.data_version == data_version)
-        with self._store.reading() as connection:
-            recorded = connection.execute(
+        with self._reading() as page:
+            steering.in_force(self.caps, page.totals).held(analyst)
+            recorded = page.connection.execute(
                 select(answers.seq, answers.analyst).where(which).order_by(answers.seq)
             )
             seen = [row for row in recorded if self.caps.may_see(analyst, row.analyst)]
             if not seen:
                 return None
             seq = min(seen, key=lambda row: (row.analyst != analyst, row.seq)).seq
-            payload = connection.scalar(select(answers.payload).where(answers.seq == seq))
-            body = connection.scalar(select(entries.body).where(entries.seq == seq))
+            payload = page.connection.scalar(select(answers.payload).where(answers.seq == seq))
+            body = page.connection.scalar(select(entries.body).where(entries.seq == seq))
         if body is None or payload is None or json.loads(body).get("payload") != digest(payload):
             raise LedgerError(f"The answer of entry {seq} was altered; run incrowd ledger verify.")
         return bytes(payload)
 
     def remaining(self, analyst: str, *, now: datetime | None = None) -> tuple[Balance, ...]:
         """What is left of each cap of `analyst`, the dataset's first."""
-        caps = self.caps.held(analyst)
-        with self._store.reading() as connection:
-            day = max(_day(_moment(now)), _read_head(self._store, connection).day)
-            sums = _sums(connection, caps, day)
-        return tuple(Balance(cap, sums[cap.key].spent) for cap in caps)
+        self.caps.held(analyst)
+        with self._reading() as page:
+            caps = steering.in_force(self.caps, page.totals).held(analyst)
+            day = shown_day(moment_of(now), page.day)
+            return tuple(Balance(cap, page.totals.spent(cap, day)) for cap in caps)
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """The entries in order, from the one that follows number `after`."""
@@ -222,41 +273,127 @@ class Ledger:
     def head(self) -> Head:
         """The number and hash of the last entry. Kept elsewhere, it lets `verify` notice a rewritten past."""
         with self._store.reading() as connection:
-            row = _read_head(self._store, connection)
+            row = read_head(self._store, connection)
         return Head(row.seq, row.hash)
 
-    def verify(self, known: Head | None = None) -> Verification:
-        """Recompute everything from the entries; `known` is a head that was noted earlier, elsewhere."""
+    def verify(self, *known: Head | None) -> Verification:
+        """Recompute everything from the entries; `known` are heads that were noted earlier, elsewhere.
+
+        What the anchor keeps is one of them.
+        """
+        kept = None if self._anchor is None else self._anchored()
         with self._store.reading() as connection:
-            return verify(connection, known)
+            heads = (head for head in (*known, kept) if head is not None)
+            return verify(connection, *heads, policy=self._policy)
+
+    def note_head(self, *, force: bool = False) -> None:
+        """Write the head to the anchor, if there is one; LedgerError if that keeps another ledger's.
+
+        With `force`, after a backup was brought back, whatever it keeps.
+        """
+        if self._anchor is None:
+            return
+        kept = None if force else self._anchor.kept()
+        with self._reading(None if kept is None else kept.head) as page:
+            pass
+        self.note(page, force=force)
+
+    @property
+    def store(self) -> Store:
+        """The database that holds it."""
+        return self._store
 
     def close(self) -> None:
         """Let go of the database."""
         self._store.close()
 
-    def _locked_head(self, connection: Connection) -> Row[Any]:
-        """The head, held until the transaction ends; LedgerError if the chain's end is not what it says."""
-        head = _read_head(self._store, connection, lock=True)
-        last = (
-            select(schema.entries.c.seq, schema.entries.c.hash).order_by(schema.entries.c.seq.desc()).limit(1)
-        )
-        end = connection.execute(last).one_or_none()
-        if end is None or (end.seq, end.hash) != (head.seq, head.hash):
+    @contextlib.contextmanager
+    def writing(self, known: Head | None = None) -> Iterator[Page]:
+        """The end of the ledger, locked; `known` must be in the chain, as must what was seen last."""
+        seen = self._seen
+        with self._store.writing() as connection:
+            page = Page.read(self._store, connection, seen, lock=True)
+            if known is not None:
+                require_in_chain(self._store, connection, known, "its anchor keeps")
+            yield page
+        self._see(page.head)
+
+    @contextlib.contextmanager
+    def _reading(self, known: Head | None = None) -> Iterator[Page]:
+        seen = self._seen  # before the snapshot, which therefore cannot be behind it
+        with self._store.reading() as connection:
+            page = Page.read(self._store, connection, seen)
+            if known is not None:
+                require_in_chain(self._store, connection, known, "its anchor keeps")
+            yield page
+        self._see(page.head)
+
+    def _see(self, head: Head) -> None:
+        with self._seeing:
+            if self._seen is None or self._seen.seq < head.seq:
+                self._seen = head
+
+    def _anchored(self) -> Head | None:
+        """The head that the anchor keeps, which must be in the chain."""
+        if self._anchor is None:
+            return None
+        kept = self._anchor.kept()
+        if kept is None:
             raise LedgerError(
-                f"The ledger {self._store.name} does not end where it should, so nothing can be asked; "
-                "run incrowd ledger verify and restore it from a copy."
+                f"The anchor {self._anchor.name} keeps nothing; if this is the right ledger, note its head "
+                "there with incrowd ledger anchor."
             )
-        return head
+        return kept.head
+
+    def note(self, page: Page, *, force: bool = False) -> None:
+        """Give the end of the ledger to the anchor, if there is one."""
+        if self._anchor is not None:
+            _, content = page.totals.rows.get(DATASET, ("", ""))
+            spent = charge_from_json(content) if content else Charge.nothing()
+            self._anchor.keep(Note(self.identity, page.head, spent), force=force)
+
+    def _recognise(self, connection: Connection) -> None:
+        """LedgerError unless the first entry is that of this ledger and of the owner's file."""
+        first, name = entry_at(connection, 1), self._store.name
+        content = {} if first is None or first.sealed_hash() != first.hash else first.content()
+        if content.get("ledger") != self.identity:
+            raise LedgerError(
+                f"The ledger {name} has lost its beginning; bring it back with incrowd ledger restore."
+            )
+        recorded = content.get("policy", "")
+        if self._policy is not None and recorded != self._policy:
+            whose = f"with id {recorded}" if recorded else "without id"
+            raise LedgerError(
+                f"The ledger {name} belongs to an owner's file {whose}, not to this one; name this file's "
+                "own ledger under ledger:, or, if it is the same file, give it back its id."
+            )
 
 
-def _found(connection: Connection) -> None:
-    """The first entry and the head of a new ledger."""
-    identity, moment = secrets.token_hex(16), _moment(None)
-    body = {"ledger": identity, "version": schema.VERSION}
-    entry = seal(Head(0, GENESIS), at=moment, kind="open", body=body)
-    first = {"id": 1, "version": schema.VERSION, "ledger": identity, "seq": 0, "hash": GENESIS}
-    connection.execute(insert(schema.head), [{**first, "day": _day(moment), "caps": ""}])
-    _append(connection, [entry], day=_day(moment), caps="")
+def _policy_of(caps: Caps | Catalog) -> str | None:
+    return (caps.id or "") if isinstance(caps, Catalog) else None
+
+
+def _anchor_of(caps: Caps | Catalog) -> Anchor | None:
+    return open_anchor(caps.anchor_place, caps.id or "") if isinstance(caps, Catalog) else None
+
+
+def _founding(policy: str, moment: datetime) -> Callable[[Connection], None]:
+    """Writes the first entry and the head of a new ledger."""
+
+    def write(connection: Connection) -> None:
+        identity = secrets.token_hex(16)
+        body = {
+            "ledger": identity,
+            "policy": policy,
+            "version": schema.VERSION,
+            "sums": Totals({}).stated(day_of(moment), ""),
+        }
+        entry = seal(Head(0, GENESIS), at=moment, kind="open", body=body)
+        connection.execute(insert(schema.entries), [dict(entry.__dict__)])
+        first = {"id": 1, "version": schema.VERSION, "ledger": identity, "seq": 1, "hash": entry.hash}
+        connection.execute(insert(schema.head), [{**first, "day": day_of(moment), "caps": ""}])
+
+    return write
 
 
 def _refuse_odd_text(text: str, what: str) -> None:
@@ -265,52 +402,11 @@ def _refuse_odd_text(text: str, what: str) -> None:
         raise InvalidInput(f"The {what} must be text without null characters or halves of surrogate pairs.")
 
 
-def _moment(now: datetime | None) -> datetime:
-    moment = datetime.now(UTC) if now is None else now
-    if moment.tzinfo is None:
-        raise InvalidInput("now must have a time zone; days are counted in UTC.")
-    return moment.astimezone(UTC)
-
-
-def _day(moment: datetime) -> str:
-    return moment.date().isoformat()
-
-
-def _read_head(store: Store, connection: Connection, *, lock: bool = False) -> Row[Any]:
-    query = select(*schema.head.c)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
-    if row is None:
-        raise LedgerError(f"The ledger {store.name} has lost its head; restore it from a copy.")
-    return row
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """What a cap has spent, and whether it has a row yet."""
-
-    spent: Charge
-    stored: bool
-
-
-def _sums(connection: Connection, caps: tuple[Cap, ...], day: str) -> dict[str, _Sum]:
-    """What each cap has spent; a daily one whose stored day is over has spent nothing."""
-    rows = connection.execute(select(*schema.sums.c).where(schema.sums.c.cap.in_([cap.key for cap in caps])))
-    stored = {row.cap: row for row in rows}
-    sums = {}
-    for cap in caps:
-        row = stored.get(cap.key)
-        if row is None or (cap.daily and row.day < day):
-            sums[cap.key] = _Sum(Charge.nothing(), row is not None)
-        else:
-            sums[cap.key] = _Sum(charge_from_json(row.spent), True)
-    return sums
-
-
-def _refuse_unless_all_fit(caps: tuple[Cap, ...], sums: Mapping[str, _Sum], asked: Charge) -> None:
-    short = [cap for cap in caps if not fits(cap.limit, sums[cap.key].spent, asked)]
+def _refuse_unless_all_fit(caps: tuple[Cap, ...], totals: Totals, day: str, asked: Charge) -> None:
+    short = [cap for cap in caps if not fits(cap.limit, totals.spent(cap, day), asked)]
     if short:
-        tightest = min(short, key=lambda cap: _room(cap.limit, sums[cap.key].spent, asked))
-        raise refusal(tightest.limit, sums[tightest.key].spent, asked, tightest.whose)
+        tightest = min(short, key=lambda cap: _room(cap.limit, totals.spent(cap, day), asked))
+        raise refusal(tightest.limit, totals.spent(tightest, day), asked, tightest.whose)
 
 
 def _room(limit: Capacity, spent: Charge, asked: Charge) -> Fraction:
@@ -327,29 +423,3 @@ def _room(limit: Capacity, spent: Charge, asked: Charge) -> Fraction:
     if asked.delta:
         return min(max(open_routes), Fraction(max(0, limit.delta - spent.delta), asked.delta))
     return max(open_routes)
-
-
-def _append(connection: Connection, entries: list[Entry], *, day: str, caps: str) -> None:
-    connection.execute(insert(schema.entries), [dict(entry.__dict__) for entry in entries])
-    last = entries[-1]
-    connection.execute(update(schema.head).values(seq=last.seq, hash=last.hash, day=day, caps=caps))
-
-
-def _add(
-    connection: Connection, caps: tuple[Cap, ...], sums: Mapping[str, _Sum], asked: Charge, day: str
-) -> None:
-    values: dict[str, Any] = {"day": bindparam("on"), "spent": bindparam("sum")}
-    change = update(schema.sums).where(schema.sums.c.cap == bindparam("key")).values(values)
-    begin = insert(schema.sums).values(cap=bindparam("key"), **values)
-    for statement, stored in ((change, True), (begin, False)):
-        rows = [
-            {
-                "key": cap.key,
-                "on": day if cap.daily else "",
-                "sum": canonical(charge_to_text(sums[cap.key].spent + asked)),
-            }
-            for cap in caps
-            if sums[cap.key].stored == stored
-        ]
-        if rows:
-            connection.execute(statement, rows)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-Kind = Literal["open", "budget", "reserve", "answer"]
+Kind = Literal["open", "budget", "reserve", "answer", "change", "clock", "backup", "restore"]
 GENESIS = "0" * 64
 """What the first entry has in place of a hash before it."""
 
@@ -66,9 +66,13 @@ class Head:
 class Entry:
     """One line of the account.
 
-    `body` is canonical JSON, by kind: `open` the ledger's identity; `budget` the caps in force from here on;
-    `reserve` the guarantee's events, its integer charge, the caps it was charged to and the day; `answer` the
-    reservation it belongs to and the hash of the released bytes.
+    `body` is canonical JSON, by kind: `open` the identities of the ledger and of the owner's file; `budget`
+    the caps in force from here on; `reserve` the guarantee's events, its integer charge, the caps it was
+    charged to with what they have spent now, the day, and perhaps the question in words; `answer` the
+    reservation it belongs to and the hash of the released bytes; `change` what the owner changed of a limit
+    or of an analyst; `clock` the day that the owner states; `backup` that a copy was made; `restore` what was
+    charged for entries that were lost. In each, `sums` is the hash of all totals once it is written, with the
+    ledger's day and the terms in force.
     """
 
     seq: int

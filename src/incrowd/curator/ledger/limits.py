@@ -6,6 +6,7 @@ under the cap's key. So, when the owner changes the catalog:
 - a raised budget has more left, a lowered one less; below what is spent it has nothing left and refuses;
 - an analyst who is removed may not ask, and what she spent stays spent by the dataset and her groups; added
   again under the same name, she goes on where she was;
+- a limit that the owner changed in the ledger itself (`steering`) is changed by as much again;
 - a new name is a new analyst with nothing spent, inside the same dataset's total, which is what bounds all
   names together; the same holds for groups, which count what members spend while they are members.
 """
@@ -13,13 +14,13 @@ under the cap's key. So, when the owner changes the catalog:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from incrowd.catalog import OWNER, SOLE_ANALYST, Catalog, Sharing
 from incrowd.curator.ledger.chain import canonical, digest
-from incrowd.errors import BudgetExceeded, NotPermitted
+from incrowd.errors import BudgetExceeded, InvalidInput, NotPermitted
 from incrowd.privacy import Capacity, Guarantee, capacity
 from incrowd.privacy.filters import THRESHOLD_SHARE
 
@@ -66,6 +67,9 @@ class Caps:
     query_caps: Mapping[str, tuple[float, float]]
     groups: Mapping[str, frozenset[str]]
     sharing: Sharing = "own"
+    threshold_share: float = float(THRESHOLD_SHARE)
+    retired: Mapping[str, str] = field(default_factory=dict)
+    """Analysts who may ask no more, and since when."""
 
     @classmethod
     def of(cls, catalog: Catalog) -> Caps:
@@ -102,10 +106,15 @@ class Caps:
             query_caps=query_caps,
             groups={name: frozenset(catalog.groups_of(name)) for name in catalog.analysts},
             sharing=catalog.sharing,
+            threshold_share=share,
         )
 
     def held(self, analyst: str) -> tuple[Cap, ...]:
         """The caps that an analyst's asks must fit; NotPermitted for somebody who is none."""
+        if analyst in self.retired:
+            raise NotPermitted(
+                f"The owner retired analyst {analyst} on {self.retired[analyst]}, and alone may undo that."
+            )
         if analyst not in self.holders:
             raise NotPermitted(f"There is no analyst {analyst!r} in the catalog; the owner adds one there.")
         return tuple(self.caps[key] for key in self.holders[analyst])
@@ -124,6 +133,14 @@ class Caps:
                 asked=f"epsilon {epsilon:.6g}",
                 left=f"epsilon {most:g}",
             )
+
+    def key_of(self, whose: str) -> str:
+        """The key of a cap, by itself or by an analyst's name; InvalidInput if there is none."""
+        for key in (f"analyst:{whose}", whose):
+            if key in self.caps:
+                return key
+        known = ", ".join(key.removeprefix("analyst:") for key in self.caps)
+        raise InvalidInput(f"There is no budget of {whose!r}; choose from {known}.")
 
     def may_see(self, analyst: str, owner: str) -> bool:
         """Whether `analyst` gets the recorded answers of `owner`."""

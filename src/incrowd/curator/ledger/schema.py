@@ -21,7 +21,7 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 1
+VERSION = 2
 """The stored format. A ledger written by a newer version is refused, never guessed at."""
 
 metadata = MetaData()

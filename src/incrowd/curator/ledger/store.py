@@ -1,9 +1,9 @@
 """How the ledger reaches its database: durable commits, one writer at a time, errors in plain words.
 
-SQLite runs in WAL mode with synchronous FULL, so a commit that returned has reached the disk; a writer takes
-the lock when its transaction begins, so what it read cannot change before it writes. PostgreSQL gets the same
-from a lock on the head's row, which every writer takes first, and from settings of its own for each session.
-Nothing here knows what an entry means.
+SQLite runs in WAL mode with synchronous FULL, so a commit that returned has reached the disk; it is carried
+into the main file at once. A writer takes the lock when its transaction begins, so what it read cannot change
+before it writes. PostgreSQL gets the same from a lock on the head's row, which every writer takes first, and
+from settings of its own for each session. Nothing here knows what an entry means.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sqlite3
 import threading
 import time
@@ -23,6 +24,15 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from incrowd.curator.ledger import schema
+from incrowd.curator.ledger.places import (
+    BACKUP_MARK,
+    BRING_BACK,
+    FOUND_ONE,
+    SIDE_FILES,
+    check_file,
+    check_free,
+    settle,
+)
 from incrowd.errors import LedgerError
 
 PATIENCE = 300.0
@@ -64,8 +74,25 @@ class Store:
     def writing(self) -> Iterator[Connection]:
         """A transaction that holds the write lock from its beginning and is on disk when this returns."""
         # Threads queue here: SQLite's own waiting is polling, and an in-memory ledger has one connection.
-        with self._own_process(), self._lock, self._transaction(incrowd_write=True) as connection:
-            yield connection
+        with self._own_process(), self._lock:
+            with self._transaction(incrowd_write=True) as connection:
+                yield connection
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """Carry what was written into the main file, so that a lost log or a copy without it lacks nothing.
+
+        The write is durable without it, so a checkpoint that must wait for a reader is left to the next one.
+        """
+        if self._file is None:
+            return
+        raw = self.engine.raw_connection()
+        try:
+            raw.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.Error:
+            return
+        finally:
+            raw.close()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -98,6 +125,13 @@ class Store:
                 "would be lost and nothing can be asked; bring it back and open it again."
             )
         yield
+
+    def mark(self, application: int) -> None:
+        """Say in the file's header what it is."""
+        with self._plain_words():
+            raw = self.engine.raw_connection()
+            raw.cursor().execute(f"PRAGMA application_id={application}")
+            raw.close()
 
     def hold_on(self) -> None:
         """Remember which file was opened. A process would go on writing a deleted one, and lose the spend."""
@@ -153,31 +187,102 @@ def _inode(file: Path | None) -> tuple[int, int] | None:
     return state.st_dev, state.st_ino
 
 
-def connect(where: str | Path | None, first: Founding | None = None) -> Store:
-    """The store at a path or URL; in memory, for a session, where it is None.
-
-    `first` writes the first rows of a new ledger, within the transaction that makes its tables; without it a
-    ledger that is not there is an error.
-    """
-    if where is None:
-        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
-        return _ready(Store(engine, _MEMORY), first)
+def connect(where: str | Path, *, backup: bool = False) -> Store:
+    """The store at a path or URL; LedgerError if there is no ledger, or a backup and not `backup`."""
     url = _url(where)
     if url.get_backend_name() == "sqlite":
         file = Path(url.database or "")
-        if first is None and not file.exists():
-            raise LedgerError(f"There is no ledger at {file}.")
-        if file.is_dir():
-            raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
-        if not file.parent.is_dir():
-            raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
-        if first is not None:
-            _found_privately(file)
-        # Readers do not wait for each other, so there may be as many connections as threads.
-        engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1)
-        store = _ready(Store(engine, str(file)), first)
-        _close_to_the_world(file)
+        check_file(file)
+        store = Store(_file_engine(file), str(file))
+    else:
+        store = _server(url)
+    with _closed_if_refused(store):
+        _prepare_connections(store)
+        # Somebody else's database must not be touched, so look before the first write.
+        with store.reading() as connection:
+            _require_ledger(store, connection, backup)
+        if store.is_sqlite and not backup:
+            _write_ahead(store)
+            _close_to_the_world(Path(store.name))
+    store.hold_on()
+    return store
+
+
+def found(where: str | Path | None, first: Founding) -> Store:
+    """A new store at a path or URL; in memory, for a session, where it is None.
+
+    `first` writes the first rows, within the transaction that makes the tables. A ledger that is there
+    already is an error.
+    """
+    if where is None:
+        engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+        store = Store(engine, _MEMORY)
+        _prepare_connections(store)
+        _make(store, first)
         return store
+    url = _url(where)
+    if url.get_backend_name() == "sqlite":
+        found_file(Path(url.database or ""), first)
+    else:
+        store = _server(url)
+        with _closed_if_refused(store):
+            _prepare_connections(store)
+            _make(store, first)
+        store.close()
+    return connect(where)
+
+
+def found_file(file: Path, first: Founding, *, application: int = 0) -> None:
+    """A new ledger in a file that appears as a whole or not at all."""
+    check_free(file)
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    store = Store(_file_engine(draft), str(file))
+    try:
+        _create_private(draft, file)
+        _prepare_connections(store)
+        _write_ahead(store)
+        _make(store, first)
+        store.mark(application)
+        store.close()
+        settle(draft, file)
+    except BaseException:
+        store.close()
+        for suffix in ("", *SIDE_FILES):
+            draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+        raise
+
+
+def _create_private(draft: Path, file: Path) -> None:
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except OSError:
+        raise LedgerError(
+            f"The ledger {file} cannot be opened; its folder must exist and be writable."
+        ) from None
+
+
+def _make(store: Store, first: Founding) -> None:
+    with store.writing() as connection:
+        if not store.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
+        present = set(inspect(connection).get_table_names())
+        ours = {table.name for table in schema.metadata.sorted_tables}
+        if ours & present:
+            raise LedgerError(
+                f"There are tables of a ledger in {store.name} already, and one is founded in a free place "
+                "only; open it, or name another place under ledger: in the owner's file."
+            )
+        schema.metadata.create_all(connection)
+        first(connection)
+
+
+def _file_engine(file: Path) -> Engine:
+    # Readers do not wait for each other, so there may be as many connections as threads.
+    url = URL.create("sqlite", database=str(file))
+    return create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1)
+
+
+def _server(url: URL) -> Store:
     name = url.difference_update_query(["password", "sslpassword"]).render_as_string(hide_password=True)
     try:
         # A writer that waited for the head's lock must see what was committed meanwhile.
@@ -186,17 +291,21 @@ def connect(where: str | Path | None, first: Founding | None = None) -> Store:
         )
     except ModuleNotFoundError:
         raise LedgerError(f"The ledger {name} needs a driver; run pip install 'incrowd[postgres]'.") from None
-    return _ready(Store(engine, name), first)
+    return Store(engine, name)
 
 
-def _found_privately(file: Path) -> None:
-    """Make the file of a new ledger its user's alone, whatever the umask; the files beside it follow it."""
-    with contextlib.suppress(OSError):
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+@contextlib.contextmanager
+def _closed_if_refused(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except LedgerError:
+        store.close()
+        raise
 
 
 def _close_to_the_world(file: Path) -> None:
-    for place in (file, Path(f"{file}-wal"), Path(f"{file}-shm")):
+    for suffix in ("", *SIDE_FILES):
+        place = file.with_name(file.name + suffix)
         with contextlib.suppress(OSError):
             place.chmod(place.stat().st_mode & 0o770)
 
@@ -220,48 +329,29 @@ def _url(where: str | Path) -> URL:
     return url
 
 
-def _ready(store: Store, first: Founding | None) -> Store:
-    """Check that the database is a ledger; make it one if it is empty and may be."""
-    try:
-        _prepare_connections(store)
-        # Somebody else's database must not be touched, so look before the first write.
-        with store.reading() as connection:
-            exists = _is_ledger(store, connection)
-        if not exists and first is None:
-            raise LedgerError(f"There is no ledger at {store.name}.")
-        if store.is_sqlite and store.name != _MEMORY:
-            _write_ahead(store)
-        if not exists and first is not None:
-            with store.writing() as connection:
-                if not store.is_sqlite:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
-                if not _is_ledger(store, connection):  # another process may have been first
-                    schema.metadata.create_all(connection)
-                    first(connection)
-    except LedgerError:
-        store.close()
-        raise
-    store.hold_on()
-    return store
-
-
-def _is_ledger(store: Store, connection: Connection) -> bool:
-    """Whether the tables are there; LedgerError where something else is."""
+def _require_ledger(store: Store, connection: Connection, backup: bool) -> None:
+    """LedgerError unless the tables are there, in the format that this version knows."""
     present = set(inspect(connection).get_table_names())
     ours = {table.name for table in schema.metadata.sorted_tables}
     if schema.head.name not in present:
         if ours & present or (present and store.is_sqlite):
             raise LedgerError(f"The database {store.name} is not a ledger; name another path.")
-        return False
+        raise LedgerError(f"There is no ledger at {store.name}; {BRING_BACK}, or, {FOUND_ONE}.")
+    if store.is_sqlite and not backup and _is_backup(connection):
+        raise LedgerError(f"{store.name} is a backup of a ledger; {BRING_BACK}.")
     version = connection.scalar(select(schema.head.c.version))
-    if version is not None and version > schema.VERSION:
+    if version is not None and version != schema.VERSION:
+        newer = version > schema.VERSION
         raise LedgerError(
-            f"The ledger {store.name} was written by a newer Incrowd (format {version}, this one knows "
-            f"{schema.VERSION}); upgrade Incrowd."
+            f"The ledger {store.name} was written by {'a newer' if newer else 'an older'} Incrowd (format "
+            f"{version}, this one knows {schema.VERSION}); {'upgrade Incrowd' if newer else 'use that one'}."
         )
     if version is None or not ours <= present:
-        raise LedgerError(f"The ledger {store.name} lacks parts that it once had; restore it from a copy.")
-    return True
+        raise LedgerError(f"The ledger {store.name} lacks parts that it once had; {BRING_BACK}.")
+
+
+def _is_backup(connection: Connection) -> bool:
+    return connection.exec_driver_sql("PRAGMA application_id").scalar() == BACKUP_MARK
 
 
 def _prepare_connections(store: Store) -> None:

@@ -14,6 +14,7 @@ added after the last noted head stays open to rewriting, so note it as often as 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -21,9 +22,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from incrowd.curator.ledger import schema
+from incrowd.curator.ledger import schema, steering
 from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest
-from incrowd.curator.ledger.charges import charge_from_text, charge_to_text, covers
+from incrowd.curator.ledger.charges import charge_from_text, covers
+from incrowd.curator.ledger.clock import charged_since, moved_to
+from incrowd.curator.ledger.limits import Cap
+from incrowd.curator.ledger.totals import Totals, charge_lost
 from incrowd.errors import IncrowdError, LedgerError
 from incrowd.privacy import Capacity, Charge, Guarantee, fits
 
@@ -61,10 +65,11 @@ class _Replay:
 
     head: Head = field(default_factory=lambda: Head(0, GENESIS))
     identity: str = ""
+    policy: str = ""
     day: str = ""
     terms: dict[str, Any] = field(default_factory=dict)
     terms_hash: str = ""
-    sums: dict[str, tuple[str, Charge]] = field(default_factory=dict)
+    totals: Totals = field(default_factory=lambda: Totals({}))
     reserved: dict[int, Entry] = field(default_factory=dict)
     answered: dict[int, int] = field(default_factory=dict)
     count: int = 0
@@ -76,12 +81,15 @@ class _Replay:
             self.faults.append(text)
 
 
-def verify(connection: Connection, known: Head | None = None) -> Verification:
-    """Compare all that is stored with what the entries add up to, within one transaction."""
-    replay, met = _Replay(), known is None
+def verify(connection: Connection, *known: Head, policy: str | None = None) -> Verification:
+    """Compare all that is stored with what the entries add up to, within one transaction.
+
+    `known` are entries that must be there, `policy` the id of the owner's file that the ledger must be of.
+    """
+    replay, unmet = _Replay(), set(known)
     for row in _rows(connection):
         entry = Entry(**row._mapping)
-        met = met or known == Head(entry.seq, entry.hash)
+        unmet.discard(Head(entry.seq, entry.hash))
         try:
             _link(replay, entry)
             _apply(replay, entry, connection)
@@ -89,8 +97,10 @@ def verify(connection: Connection, known: Head | None = None) -> Verification:
             replay.fault(f"entry {entry.seq} cannot be read")
         replay.head = Head(entry.seq, entry.hash)
         replay.count += 1
-    if not met and known is not None:
-        replay.fault(f"the entry {known.seq} that was noted elsewhere is not in this chain")
+    if policy is not None and replay.policy != policy:
+        replay.fault("it belongs to another owner's file")
+    for head in unmet:
+        replay.fault(f"the entry {head.seq} that was noted elsewhere is not in this chain")
     _compare_head(replay, connection)
     _compare_sums(replay, connection)
     _compare_answers(replay, connection)
@@ -131,17 +141,43 @@ def _link(replay: _Replay, entry: Entry) -> None:
 
 def _apply(replay: _Replay, entry: Entry, connection: Connection) -> None:
     content = entry.content()
+    stated = content.pop("sums")
     match entry.kind:
         case "open":
-            replay.identity, replay.day = content["ledger"], entry.at[:10]
+            replay.identity, replay.policy, replay.day = content["ledger"], content["policy"], entry.at[:10]
         case "budget":
             replay.terms, replay.terms_hash = content, digest(canonical(content).encode("ascii"))
         case "reserve":
             _apply_reservation(replay, entry, content)
+            due = {key: json.loads(replay.totals.rows[key][1]) for key in content["caps"]}
+            if content["spent"] != due:
+                replay.fault(f"entry {entry.seq} states other sums than the entries add up to")
         case "answer":
             _apply_answer(replay, entry, content, connection)
+        case "change":
+            _apply_change(replay, content)
+        case "clock":
+            charges = charged_since(connection, content["day"], entry.seq)
+            replay.totals = moved_to(replay.totals, content["day"], charges)
+            replay.day = content["day"]
+        case "restore":
+            missing, day = charge_from_text(content["charge"]), content["day"]
+            replay.totals = charge_lost(replay.totals, content["caps"], missing, day)
+            replay.day = max(day, replay.day)
+        case "backup":
+            pass
         case _:
             replay.fault(f"entry {entry.seq} is of a kind that does not exist")
+    if replay.totals.stated(replay.day, replay.terms_hash) != stated:
+        replay.fault(f"entry {entry.seq} states other sums than the entries add up to")
+
+
+def _apply_change(replay: _Replay, content: dict[str, Any]) -> None:
+    if "limit" in content:
+        change = steering.Change.from_content(content["by"])
+        replay.totals = steering.changed(replay.totals, content["limit"], change)
+    else:
+        replay.totals = steering.with_retired(replay.totals, content["retired"], content["since"])
 
 
 def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -> None:
@@ -157,16 +193,14 @@ def _apply_reservation(replay: _Replay, entry: Entry, content: dict[str, Any]) -
         replay.fault(f"entry {entry.seq} was not charged to the caps of its analyst")
     for key in keys:
         terms = replay.terms.get("caps", {}).get(key)
-        old_day, spent = replay.sums.get(key, ("", Charge.nothing()))
         if terms is None:
             replay.fault(f"entry {entry.seq} was charged to {key}, which no budget declares")
             continue
-        if terms["daily"] and old_day < day:
-            spent = Charge.nothing()
         limit = Capacity(terms["kind"], int(terms["main"]), int(terms["beside"]), int(terms["pure"]))
-        if not fits(limit, spent, asked):
+        cap = Cap(key, key, 0.0, 0.0, limit, terms["daily"])
+        if not fits(limit, replay.totals.spent(cap, day), asked):
             replay.fault(f"entry {entry.seq} overspent the cap {key}")
-        replay.sums[key] = (day if terms["daily"] else "", spent + asked)
+        replay.totals = replay.totals.charged([cap], asked, day)
 
 
 @lru_cache(maxsize=4096)
@@ -207,8 +241,7 @@ def _compare_head(replay: _Replay, connection: Connection) -> None:
 
 
 def _compare_sums(replay: _Replay, connection: Connection) -> None:
-    stored = {row.cap: (row.day, row.spent) for row in connection.execute(select(*schema.sums.c))}
-    due = {key: (day, canonical(charge_to_text(spent))) for key, (day, spent) in replay.sums.items()}
+    stored, due = Totals.read(connection).rows, replay.totals.rows
     for key in sorted(stored.keys() | due.keys(), key=str):
         if stored.get(key) != due.get(key):
             replay.fault(f"the sum of {key} is not what the entries add up to")
