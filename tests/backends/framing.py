@@ -89,4 +89,6 @@ def seen(frame: Any, **settings: Any) -> Any:
         return str(outcome.error)
     with outcome.value as curator:
         facts = {name: column.type for name, column in curator.catalog.tables["t"].columns.items()}
-        return facts, [str(warning.message) for warning in told]
+        said = [str(warning.message) for warning in told]
+        # The budget of these tests protects nobody, which is said too.
+        return facts, [sentence for sentence in said if sentence.startswith("tables.")]

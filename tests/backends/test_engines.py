@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd.backends import Statement, census_statement, distinct_values, release_statement
 from incrowd.backends.trees import text_of
-from incrowd.query import plan
+from incrowd.query import measure, plan
 from tests.backends.engines import ENGINES, house
 from tests.backends.grammar import Asked, questions
 from tests.backends.houses import capped, plan_of, run, tables_from
@@ -136,7 +136,7 @@ def test_empty_tables_and_one_unit_with_every_row_have_the_same_integers(engine:
 def test_units_in_too_many_groups_are_left_out_alike_where_a_count_decides(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "MOST_GROUPS", 2)
+    monkeypatch.setattr(measure, "MOST_GROUPS", 2)
     monkeypatch.setattr(plan, "FEW_SHOWN", 0)
     sql = "SELECT v.grp, COUNT(DISTINCT v.user_id) FROM visits AS v GROUP BY 1"
     (leaf,) = plan_of(sql, "user", groups=1).leaves

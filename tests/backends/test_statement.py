@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from incrowd.backends import DuckDB, census_statement, release_statement
 from incrowd.backends.measures import CENSUS_CELLS, KEY_MASS
 from incrowd.catalog import catalog_for
-from incrowd.query import Contribution, Leaf, bound, parse, plan
+from incrowd.query import Contribution, Leaf, bound, measure, parse, plan
 
 Row = tuple[int, str, int]
 ROWS = st.lists(st.tuples(st.integers(1, 4), st.sampled_from("ab"), st.integers(-3, 12)), max_size=25)
@@ -69,7 +69,7 @@ def test_key_weights_are_shares_of_one_mass(rows: list[Row]) -> None:
 def test_a_unit_in_more_groups_than_may_count_adds_nothing_where_a_count_decides(
     groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(plan, "MOST_GROUPS", 9)
+    monkeypatch.setattr(measure, "MOST_GROUPS", 9)
     monkeypatch.setattr(plan, "FEW_SHOWN", 0)
     rows: list[Row] = [(1, f"g{group}", 0) for group in range(groups)]
     leaf, released = run("SELECT g, COUNT(DISTINCT u) FROM t GROUP BY g", rows, 2, l2=True)

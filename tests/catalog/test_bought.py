@@ -45,6 +45,21 @@ def test_what_was_bought_is_read_and_survives_being_written() -> None:
     assert parse(dump(catalog)) == catalog
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("units: [90, 40, -3]", f"units: {[1] * 65}"),
+        ("units: [90, 40, -3]", f"units: [{2**53 + 1}, 1]"),
+        ("up_to: 1,", "up_to: 1e300,"),
+        ("up_to: 1,", "up_to: 1e-300,"),
+    ],
+)
+def test_a_census_that_no_tuning_writes_is_refused(old: str, new: str) -> None:
+    """Caps are chosen from it after payment, when nothing may fail."""
+    with pytest.raises(CatalogError, match="as tuning wrote"):
+        parsed(old, new)
+
+
 def test_a_table_about_which_nothing_was_bought_has_no_marks() -> None:
     assert parsed().bought_of("wards").contribution is None
 

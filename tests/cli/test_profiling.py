@@ -11,6 +11,7 @@ import pytest
 
 from incrowd.catalog import load
 from incrowd.curator import Curator
+from incrowd.curator.ledger import Ledger
 from tests.cli.conftest import Run
 from tests.curator.test_tuning import VISITS
 
@@ -38,8 +39,11 @@ def clinic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     pq.write_table(VISITS, tmp_path / "visits.parquet")
-    (tmp_path / "curator.yaml").write_text(CATALOG, encoding="utf-8")
-    return tmp_path / "curator.yaml"
+    file = tmp_path / "curator.yaml"
+    file.write_text(CATALOG, encoding="utf-8")
+    catalog = load(file)
+    Ledger.found(catalog.ledger_url, catalog).close()
+    return file
 
 
 def test_what_was_bought_goes_into_the_file_and_questions_need_no_census(clinic: Path, run: Run) -> None:

@@ -28,7 +28,7 @@ from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import contribution as caps
 from incrowd.curator import preparing, quantiles, releasing, showing
 from incrowd.curator.pricing import Line, Price
-from incrowd.curator.released import Released
+from incrowd.curator.released import Released, rank_column
 from incrowd.curator.request import Request
 from incrowd.curator.thresholds import count_threshold_for, threshold_for
 from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection, TruncatedLaplace
@@ -145,7 +145,8 @@ def scored_sums(exact: releasing.Exact, released: Released, size: int) -> Scores
 
 def scored_cells(exact: releasing.Exact, released: Released, size: int) -> Scores:
     """Points and ends as one number: the unit pulls all of them up."""
-    columns = [released.table.column(name).to_numpy() for name in ("a0", "a0_low", "a0_high")]
+    names = [rank_column("m0", 1.0, end) for end in ("", "_low", "_high")]
+    columns = [released.table.column(name).to_numpy() for name in names]
     total = sum(columns[1:], columns[0]).astype(float)
     with_unit, without = sides(total, size)
     return with_unit.sum(axis=1), without.sum(axis=1)

@@ -140,5 +140,5 @@ def test_files_that_are_not_what_they_seem_are_refused(tmp_path: Path) -> None:
             "budget: {epsilon: 1}\n"
         )
         with pytest.raises(IncrowdError) as told:
-            Curator.open(file)
+            Curator.open(file, new_ledger=True)
         assert "\n" not in str(told.value)

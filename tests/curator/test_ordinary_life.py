@@ -18,6 +18,8 @@ import pytest
 from incrowd import BackendError, Curator, InvalidInput
 from incrowd.backends import duckdb as backend
 from incrowd.backends.duckdb_running import OutOfTimeError
+from incrowd.catalog import load
+from incrowd.curator.ledger import Ledger
 
 POLICY = """
 sources: {main: {parquet: people.parquet}}
@@ -36,12 +38,14 @@ with Curator.open("curator.yaml") as curator:
 
 
 def policy(folder: Path, rows: int = 100) -> Path:
-    """The owner's file of a small table."""
+    """The owner's file of a small table, with its ledger."""
     pq.write_table(
         pa.table({"id": range(rows), "age": [age % 90 for age in range(rows)]}), folder / "people.parquet"
     )
     file = folder / "curator.yaml"
     file.write_text(POLICY)
+    catalog = load(file)
+    Ledger.found(catalog.ledger_url, catalog).close()
     return file
 
 

@@ -68,6 +68,13 @@ def outer_of(sql: str, mode: str = "user") -> str:
             "SELECT a0 AS n FROM released_0 UNION ALL SELECT a0 AS n FROM released_0",
         ),
         (
+            (
+                "SELECT city, COUNT(*) AS n FROM visits GROUP BY 1 UNION ALL SELECT city, COUNT(*) AS n FROM "
+                "visits GROUP BY 1"
+            ),
+            "SELECT k0 AS city, a0 AS n FROM released_0 UNION ALL SELECT k0 AS city, a0 AS n FROM released_0",
+        ),
+        (
             "SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) AS n FROM steps",
             "SELECT a0 AS n FROM released_0 UNION ALL SELECT a0 AS n FROM released_1",
         ),

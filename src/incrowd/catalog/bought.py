@@ -15,6 +15,11 @@ from pydantic import BeforeValidator, Field
 
 from incrowd.catalog.declaration import Count, Declaration, Delta, Name, Positive, Text, fault, shown
 
+MOST_CELLS = 64
+MOST_UNITS = 2**53
+LEAST_EDGE, MOST_EDGE = 2.0**-250, 2.0**250
+"""Squares of weights stay inside float64, so that nothing can fail once a question is paid."""
+
 
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
@@ -23,9 +28,19 @@ def _whole(value: object) -> int:
 
 
 def _units(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list | tuple) or not 2 <= len(value) <= 100:
-        raise fault("expected the noisy numbers of units, as tuning wrote them")
-    return tuple(_whole(number) for number in value)
+    said = "expected the noisy numbers of units, as tuning wrote them"
+    if not isinstance(value, list | tuple) or not 2 <= len(value) <= MOST_CELLS:
+        raise fault(said)
+    units = tuple(_whole(number) for number in value)
+    if max(map(abs, units)) > MOST_UNITS:
+        raise fault(said)
+    return units
+
+
+def _edge(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST_EDGE <= value <= MOST_EDGE:
+        raise fault("expected what the first cell of the census reaches to, as tuning wrote it")
+    return float(value)
 
 
 def _day(value: object) -> dt.date:
@@ -58,7 +73,7 @@ class BoughtContribution(Bought):
     units: about how many contribute up to `up_to`, up to twice that, and so on; the last, how many more.
     """
 
-    up_to: Positive
+    up_to: Annotated[float, BeforeValidator(_edge)]
     units: Annotated[tuple[int, ...], BeforeValidator(_units)]
 
 

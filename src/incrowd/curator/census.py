@@ -26,7 +26,7 @@ from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
 from incrowd.query import Centre, Leaf, Measure
 from incrowd.query.measure import ROWS_PER_NORM
-from incrowd.query.weights import Census
+from incrowd.query.typed import Census
 
 WIDEST_CAP = 32
 """At most 2^32 rows or groups are chosen: noise for more could be too wide to be drawn, after payment."""

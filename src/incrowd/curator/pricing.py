@@ -490,5 +490,8 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         if "quantile" in kinds:
             notes.append("A quantile's interval depends on how dense the data is around it.")
     if plan.any_rank:
-        notes.append("Other ranks of the same rows are free afterwards, at the same epsilon and confidence.")
+        notes.append(
+            "Other ranks of the same rows are free afterwards, at the same epsilon and confidence; they come "
+            "from a fifth of it, so ask first, or together, for those that must be exact."
+        )
     return tuple(dict.fromkeys(notes))

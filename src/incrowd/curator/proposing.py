@@ -143,7 +143,9 @@ def _bounds(
     declared = [float(end) for end in column.bounds]
     ends, outside = list(declared), 0
     epsilon = sum(measured.epsilon for measured, _ in sides)
-    for measured, release in sides:
+    # Beyond 2^53, distances of whole numbers are not exact, and a narrowed end might cut off a value.
+    exact = max(map(abs, declared)) <= 2.0**53
+    for measured, release in sides if exact else ():
         cells = _cells(measured, release)
         situation = _situation(measured, 2.0**FINER, False)
         if not top_of(cells, measured.epsilon / measured.distance, FINER, False).sure:

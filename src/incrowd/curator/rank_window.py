@@ -31,11 +31,12 @@ def edges_around(points: Whole, cells: int) -> Whole:
     """For each group, the edges of its ranges in order; `points` are by rank and group.
 
     >>> edges_around(np.array([[5]]), 12).tolist()
-    [[0, 0, 0, 2, 4, 5, 6, 7, 9, 12, 12, 12]]
+    [[0, 0, 2, 4, 5, 6, 7, 9, 12, 12]]
     """
     steps = 2 ** np.arange(cells.bit_length() + 1, dtype=np.int64)
     around = points.T[:, :, None]
-    both = np.concatenate((around - (steps - 1), around + steps), axis=-1).reshape(points.shape[1], -1)
+    both = np.concatenate((around - (steps - 1), around + steps), axis=-1)
+    both = both.reshape(points.shape[1], len(points) * 2 * len(steps))
     return np.sort(np.clip(both, 0, cells), axis=-1)
 
 
@@ -63,7 +64,7 @@ def ends_of(
         gap = left - rank * left[:, -1:]
         weights = [drawn * (1 - rank) ** k + (drawn[:, -1:] - drawn) * rank**k for k in (2, 4)]
         deviation = float(noise.scale_in_steps) * np.sqrt(2 * weights[0])
-        excess = 3 * weights[1] / np.maximum(weights[0], 1e-300) ** 2
+        excess = 3 * weights[1] / np.maximum(weights[0], 1e-100) ** 2
         reach = deviations((1 - confidence) / 2, excess) * deviation + row
         # The first edge that may be right of the rank, and the last that may be left of it.
         first = 1 + np.argmin(np.c_[(gap < -reach)[:, 1:-1], np.zeros(len(gap), dtype=bool)], axis=-1)

@@ -33,7 +33,7 @@ from incrowd.curator.profile import Profile, applied, without_bought
 from incrowd.curator.proposing import CONFIDENCE, Measurement, read_proposals, read_quantiles
 from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Request
-from incrowd.errors import InvalidInput
+from incrowd.errors import IncrowdError, InvalidInput
 
 if TYPE_CHECKING:
     from incrowd.curator.curator import Curator
@@ -240,12 +240,15 @@ def _informed(
     ]
     for known in (proposals, [proposal for proposal in proposals if not proposal.column]):
         rows = None if any(not proposal.column for proposal in known) else UNKNOWN_ROWS
-        question = _question(curator, applied(tuning.catalog, known), probe, price.epsilon, price.delta, rows)
+        try:
+            catalog = applied(tuning.catalog, known)
+            question = _question(curator, catalog, probe, price.epsilon, price.delta, rows)
+            lines = pricing.price(question.plan, price.epsilon, price.delta, confidence=CONFIDENCE).lines
+        except IncrowdError:
+            # The price is paid: what cannot be asked under narrower bounds is asked as it was priced.
+            continue
         # Fewer cells would make another tree, whose releases are not those that were paid for.
-        if (
-            pricing.price(question.plan, price.epsilon, price.delta, confidence=CONFIDENCE).lines
-            == price.lines
-        ):
+        if lines == price.lines:
             return question
     return measured.question
 

@@ -34,8 +34,7 @@ from incrowd.query.per_unit import check_bounds, clamped
 from incrowd.query.plan import Aggregate
 from incrowd.query.quantile_cells import BUCKETS, GROUPED, cells_of, note_of, ranks_of, seconds_or_days
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, with_bounds
-from incrowd.query.typed import Typed, double, said
-from incrowd.query.weights import Census
+from incrowd.query.typed import Census, Typed, double, said
 
 Made = dict[str, Any]
 _SPREAD: dict[type[exp.Expr], tuple[bool, bool]] = {
@@ -132,7 +131,9 @@ class Aggregates:
         """What to say about the bounds of the columns whose values are aggregated."""
         if made["kind"] == "count":
             return []
-        said = [words for column in node.find_all(exp.Column) for words in self.below.field(column).bought]
+        home = node.find_ancestor(exp.Select)
+        own = [column for column in node.find_all(exp.Column) if column.find_ancestor(exp.Select) is home]
+        said = [words for column in own for words in self.below.field(column).bought]
         return [f"{made['label']}: {words}." for words in dict.fromkeys(said)]
 
     def _make(self, node: exp.Expr) -> Made:

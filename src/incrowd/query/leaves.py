@@ -17,8 +17,7 @@ from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Key, Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
-from incrowd.query.typed import census_of, said
-from incrowd.query.weights import Census
+from incrowd.query.typed import Census, census_of, said
 
 
 @dataclass
@@ -186,6 +185,6 @@ def _outer(
             outer.set(clause, moved(written))
     if select.args.get("distinct") and is_aggregating(select):
         outer = outer.distinct()
-    elif select.args.get("order") is None and keys:
+    elif select.args.get("order") is None and keys and not isinstance(select.parent, exp.SetOperation):
         outer = outer.order_by(*[exp.column(key.name) for key in keys])
     return outer

@@ -34,8 +34,7 @@ from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
-from incrowd.query.typed import double
-from incrowd.query.weights import Census
+from incrowd.query.typed import Census, double
 
 Level = Literal["row", "pair"]
 Weighing = Literal["own", "rows", "joint"]

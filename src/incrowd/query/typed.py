@@ -21,13 +21,26 @@ from incrowd.catalog.types import NUMERIC, Kind, kind_of
 from incrowd.errors import QueryError
 from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
-from incrowd.query.weights import Census
 
 UnitPart = Literal["", "column", "partition"]
 LARGE = 1074
 """The size of a float of which nothing is known (`magnitude`): no float64 is larger, or closer to zero."""
 ENUMERABLE = 10_000
 """The most values that bounds may span for their column to have a public domain by counting through them."""
+
+
+@dataclass(frozen=True)
+class Census:
+    """How much units weigh, as the owner bought it beforehand: noisy, public, and no promise.
+
+    cap: the most that one unit is to count for. units: about how many units weigh up to `up_to`, up to twice
+    that, and so on; the last of them, how many weigh more. epsilon: what the noise of each keeps.
+    """
+
+    cap: float
+    up_to: float
+    units: tuple[int, ...]
+    epsilon: float
 
 
 @dataclass(frozen=True)

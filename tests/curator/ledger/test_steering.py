@@ -38,5 +38,6 @@ def test_a_limit_below_nothing_holds_nothing() -> None:
 
 def test_the_retired_hold_no_caps_until_that_is_undone() -> None:
     retired = with_retired(NOTHING, "ana", "2030-01-01")
-    assert in_force(CAPS, retired).holders == {} and in_force(CAPS, retired).retired == {"ana": "2030-01-01"}
+    left = in_force(CAPS, retired)
+    assert left.holders == {"owner": ("dataset",)} and left.retired == {"ana": "2030-01-01"}
     assert in_force(CAPS, with_retired(retired, "ana", "")) is CAPS

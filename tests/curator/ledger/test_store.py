@@ -196,7 +196,7 @@ def test_threads_share_a_ledger_without_overspending(tmp_path: Path) -> None:
 def test_the_ledger_and_the_files_beside_it_are_its_users_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        ledger = Ledger.open(tmp_path / "curator.ledger", CATALOG)
+        ledger = Ledger.found(tmp_path / "curator.ledger", CATALOG)
         files = {file.name: stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
         ledger.close()
     finally:
@@ -207,7 +207,7 @@ def test_the_ledger_and_the_files_beside_it_are_its_users_alone_whatever_the_uma
 
 def test_an_old_ledger_is_closed_to_the_world_and_not_to_its_group(tmp_path: Path) -> None:
     file = tmp_path / "curator.ledger"
-    Ledger.open(file, CATALOG).close()
+    Ledger.found(file, CATALOG).close()
     file.chmod(0o664)
     Ledger.open(file, CATALOG).close()
     assert stat.S_IMODE(file.stat().st_mode) == 0o660
