@@ -89,3 +89,20 @@ def test_where_a_count_is_near_its_noise_the_box_is_kept(root: bool) -> None:
     box = column(aggregate, facts, spans)
     span = moments.interval(aggregate, facts, sums, {"s": 60.0, "q": 900.0, "n": 6.0}, box, 0.95)
     assert span.low == pytest.approx(box.low) and span.high == pytest.approx(box.high)
+
+
+@pytest.mark.parametrize(("variance", "root"), [(0.0, False), (0.05, False), (0.05, True)])
+def test_a_variance_that_noise_made_negative_has_the_interval_of_the_box(variance: float, root: bool) -> None:
+    """The estimate is 0, and so are its slopes; the truth is a little above."""
+    rng = np.random.default_rng(43)
+    facts, rows = measures("var"), 2_000.0
+    aggregate = Aggregate("a0", "var", "a", tuple(facts), root=root)
+    exact = {"s": 0.0, "q": rows * (variance - 100.0), "n": rows}
+    deviations = {"s": 60.0, "q": 900.0, "n": 6.0}
+    sums = {name: exact[name] + rng.laplace(0, deviations[name] / math.sqrt(2), RELEASES) for name in facts}
+    spans = {name: Span.around(sums[name], 4 * deviations[name]) for name in facts}
+    span = moments.interval(aggregate, facts, sums, deviations, column(aggregate, facts, spans), 0.95)
+    truth = math.sqrt(variance) if root else variance
+    assert np.mean((span.low <= truth) & (truth <= span.high)) > 0.936
+    # Where noise is beyond the box, which is 4 deviations wide here, in one draw of 500.
+    assert np.mean(span.high > 0) > 0.99

@@ -6,8 +6,9 @@ over one deviation. That sum has the deviation |g|, and reaches no further than 
 that deviation would: q |g| at a confidence, q the larger of both points. What f curves over one deviation,
 h_j = f(x + d_j) - 2 f(x) + f(x - d_j), moves it by h_j e_j^2 / 2 more, taken as q^2 |h_j| / 2 for all j.
 
-That holds where counts are far above their noise, by FAR of its deviations. Elsewhere the interval is that of
-the box around all sums (`estimates`).
+That holds where counts are far above their noise, by FAR of its deviations, and where f is not clamped into
+what is possible, a variance at 0 or a correlation at 1, where it has no slope. Elsewhere the interval is that
+of the box around all sums (`estimates`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def interval(
         curves += np.abs(above - 2 * middle + below)
     half = point * np.sqrt(slopes) + point**2 / 2 * curves
     count = aggregate.measures[-1]
-    sure = sums[count] > FAR * deviations[count]
+    clamped = {"var": middle <= 0, "corr": np.abs(middle) >= 1}.get(
+        aggregate.kind, np.zeros(len(middle), bool)
+    )
+    sure = (sums[count] > FAR * deviations[count]) & ~clamped
     low, high = (np.where(sure, middle + side * half, end) for side, end in ((-1, box.low), (1, box.high)))
     return Span(middle, np.maximum(low, box.low), np.minimum(high, box.high))
 
