@@ -56,13 +56,15 @@ def expected(rows: Rows, leaf: Leaf, norm: int) -> dict[tuple[str, str], int]:
                 step = leaf.measures[name].step
                 steps = math.floor((amount + step / 2) * (1 / step))
                 own[key, name] = own.get((key, name), 0) + steps
-        held = {place: min(max(value, -4 * BALL), 4 * BALL) for place, value in own.items()}
+        held = {place: min(max(value, -(2**54)), 2**54) for place, value in own.items()}
         if norm == 1:
             weight = sum(map(abs, held.values()))
             share = min(1.0, BALL / weight) if weight else 1.0
         else:
-            weight = sum((-(-abs(value) // 4096)) ** 2 for value in held.values())
+            weight = sum(min(-(-abs(value) // 2**12), 2**20 + 1) ** 2 for value in held.values())
             share = min(1.0, math.sqrt(2**36 / weight)) if weight else 1.0
+            if weight > 2**40:
+                share = math.sqrt(2**8 / sum((-(-abs(value) // 2**26)) ** 2 for value in held.values()))
         for place, value in held.items():
             totals[place] = totals.get(place, 0) + math.trunc(value * share)
     return totals
@@ -89,6 +91,19 @@ def test_sums_are_shrunk_as_stated_and_lie_in_the_ball(norm: int, rows: Rows, ca
         alone, _ = backend_of([row for row in rows if row[0] == unit])
         size = sum(abs(value) ** norm for value in sums_of(alone, bounded).values())
         assert size <= (BALL + (norm == 2)) ** norm
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("rows", [1, 9, 40, 5_000])
+def test_a_heavy_unit_keeps_its_average(norm: int, rows: int) -> None:
+    """However far a unit is above the cap, its sum and its count shrink alike."""
+    backend, leaf = backend_of([(1, "a", 400.0)] * rows + [(1, "b", 10.0)])
+    bounded = (leaf.in_l2() if norm == 2 else leaf).with_centres({"x0": CENTRE})
+    bounded = bounded.with_caps(dict.fromkeys(bounded.uncapped, 0.5))
+    sums = sums_of(backend, bounded)
+    total, count = (sums["a", name] * bounded.measures[name].step for name in ("m0", "m2"))
+    assert CENTRE.middle + total / count == pytest.approx(400.0, rel=1e-3)
+    assert sum(abs(value) ** norm for value in sums.values()) <= (BALL + (norm == 2)) ** norm
 
 
 @pytest.mark.parametrize("norm", [1, 2])

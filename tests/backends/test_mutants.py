@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from incrowd.backends import DuckDB, balls, statement
 from incrowd.backends.measures import weight_of
-from incrowd.backends.trees import applied, column, integer, joined
+from incrowd.backends.trees import applied, chosen, column, integer, joined
 from incrowd.query import Leaf, per_unit
 from incrowd.query import ownership as relations
 from incrowd.query.typed import Typed, double
@@ -70,7 +70,11 @@ def test_a_ball_that_is_left_is_caught(monkeypatch: pytest.MonkeyPatch, aggregat
             check_leaf(bounded, "user", "add-remove", tables_from(seed, False), 3, 1, most=9)
 
     def rounded_down(sums: Sequence[str], coarse: int) -> exp.Expr:
-        sizes = [joined(exp.IntDiv, applied(exp.Abs, column(name)), integer(coarse)) for name in sums]
+        sizes: list[exp.Expr] = [
+            joined(exp.IntDiv, applied(exp.Abs, column(name)), integer(coarse)) for name in sums
+        ]
+        most = integer(2**28)
+        sizes = [chosen((joined(exp.LTE, size, most), size), default=most) for size in sizes]
         return weight_of(balls._added([joined(exp.Mul, size, size) for size in sizes]), False)
 
     replay()

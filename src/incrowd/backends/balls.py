@@ -5,7 +5,9 @@
 
 In L2 the norm is that of z in coarser steps, each rounded up, so that squares of up to 2^22 numbers are
 added as whole numbers of 64 bits: no engine rounds them, and a sum does not depend on the order of its rows.
-The norm comes out too large, by at most one coarse step for each number, and never too small.
+The norm comes out too large, by at most one coarse step for each number, and never too small. A unit whose
+norm is above 4 S is measured in steps that are coarser still. All of a unit's numbers shrink by one factor,
+however large they are: clamped one by one, a sum and its count would make no average.
 """
 
 from __future__ import annotations
@@ -20,10 +22,14 @@ from incrowd.backends.trees import applied, cast, chosen, column, integer, joine
 from incrowd.query import Measure
 from incrowd.query.measure import BALL
 
-_CLAMP = 4 * BALL
+_CLAMP = 2**54
+"""Beyond 2^24 S, a number is clamped."""
 _COARSE = 2**12
-"""In L2, a coarse step in steps: z of at most 4 S has at most 2^20 of them."""
-_RADIUS = BALL // _COARSE
+"""In L2, a coarse step in steps: a unit of norm up to 4 S has at most 2^20 of them."""
+_COARSEST = 2**26
+"""The same for units of a larger norm: z has at most 2^28 of them."""
+_HEAVY = (4 * BALL // _COARSE) ** 2
+"""The square, in coarse steps, of a norm of 4 S."""
 _CENSUS_CLAMP = 2**28
 """Squares of up to 64 measures of a pair are added in 64 bits."""
 BALL_CELLS = 31
@@ -33,9 +39,13 @@ BALL_CELLS = 31
 def ball_sums(builder: Builder, measures: Sequence[Measure]) -> dict[str, exp.Expr]:
     """For each measure of a ball, what is summed over pairs that are joined with their unit's share."""
     sums = [_pair_sum(builder, measure, measure.step, _CLAMP) for measure in measures]
-    flat = measures[0].norm == 1
-    weight = builder.shares.name(_norm(sums) if flat else _square_norm(sums, _COARSE))
-    share = builder.shares.name(share_of(builder.shares[weight], BALL if flat else _RADIUS**2, root=not flat))
+    if measures[0].norm == 1:
+        weight = builder.shares.name(_norm(sums))
+        share = builder.shares.name(share_of(builder.shares[weight], BALL))
+    else:
+        weight = builder.shares.name(_square_norm(sums, _COARSE))
+        heavy = builder.shares.name(_square_norm(sums, _COARSEST))
+        share = builder.shares.name(_share_l2(builder.shares[weight], builder.shares[heavy]))
     return {
         measure.name: cast(
             exp.Trunc(this=joined(exp.Mul, column(name, PAIRS), column(share, SHARES))), exp.DType.BIGINT
@@ -67,13 +77,27 @@ def _norm(sums: Sequence[str]) -> exp.Expr:
 
 
 def _square_norm(sums: Sequence[str], coarse: int) -> exp.Expr:
+    """The square of a norm, in coarse steps; above `_HEAVY` if a number alone is."""
     squares = []
     for name in sums:
         size: exp.Expr = applied(exp.Abs, column(name))
         if coarse > 1:
             size = joined(exp.IntDiv, joined(exp.Add, size, integer(coarse - 1)), integer(coarse))
+        if coarse == _COARSE:
+            most = integer(4 * BALL // coarse + 1)
+            size = chosen((joined(exp.LTE, size, most), size), default=most)
         squares.append(joined(exp.Mul, size, size))
     return weight_of(_added(squares), False)
+
+
+def _share_l2(weight: exp.Expr, heavy: exp.Expr) -> exp.Expr:
+    """The part of a unit that counts, from the squares of its norm in both coarse steps."""
+    fine, rough = (
+        share_of(square, (BALL // coarse) ** 2, root=True)
+        for square, coarse in ((weight, _COARSE), (heavy, _COARSEST))
+    )
+    most = integer(_HEAVY)
+    return chosen((joined(exp.LTE, weight, most), fine), (joined(exp.GT, weight, most), rough))
 
 
 def _added(terms: Sequence[exp.Expr]) -> exp.Expr:

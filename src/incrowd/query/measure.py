@@ -138,7 +138,7 @@ class Measure:
         """The name of the ball that the measure is in; the empty text if it is in none.
 
         Theorem. The measures 1..k of a ball are over the same rows. Let z_jg be unit u's sum of measure j
-        over its rows in group g, in steps of C scale_j / S with S = 2^30, clamped to 4 S in size, and t_u
+        over its rows in group g, in steps of C scale_j / S with S = 2^30, clamped to 2^54 in size, and t_u
         the norm of all its z_jg (L1, or L2). With
 
             y_jg = z_jg                  where t_u <= S

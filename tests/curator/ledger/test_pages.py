@@ -56,6 +56,7 @@ def test_an_entry_is_found_by_its_number(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
+        ("DELETE FROM incrowd_head", "lacks parts that it once had"),
         ("DELETE FROM incrowd_entries WHERE seq > 3", "does not end where it should"),
         ("UPDATE incrowd_entries SET question = 'p' WHERE seq > 3", "does not end where it should"),
         ("DELETE FROM incrowd_sums", "are not those that its last entry states"),
