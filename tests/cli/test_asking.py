@@ -38,6 +38,19 @@ def test_json_has_all_that_the_answer_tells(census: Path, run: Run) -> None:
     assert result["caps"] == {"COUNT(*)": None, "AVG(age)": None} and result["beyond"] == {}
 
 
+def test_an_average_within_an_error_says_what_its_pilot_and_the_answer_cost(census: Path, run: Run) -> None:
+    question = ("SELECT AVG(age) AS age FROM adult", "--epsilon", "0.1", "--within", "0.05")
+    offer = run("price", *question, "--json").json
+    assert (offer["epsilon"], offer["pilot_epsilon"]) == (0.1, 0.01) and offer["halfwidths"] == {"age": None}
+    assert offer["expected"]["age"]["rows"] == 1_000 and offer["remaining"][0]["left_share"] == 1
+    shown = run("price", *question).out
+    assert "of which epsilon 0.01 for a pilot" in shown and "in a group of 1,000 rows" in shown
+    result = run("ask", *question, "--json").json
+    assert result["pilot_epsilon"] == 0.01 and 0.02 < result["epsilon"] <= 0.1
+    again = run("ask", *question)
+    assert again.status == 0 and "on record: free" in again.out
+
+
 @pytest.fixture
 def visits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """300 people with four visits each, to run commands in as anybody."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -99,6 +100,30 @@ def test_an_error_that_is_no_positive_number_is_refused(curator: Curator, within
 @pytest.mark.parametrize(
     "sql", [COUNT, "SELECT AVG(age) AS a FROM people", f"SELECT n / 2 AS h FROM ({COUNT}) AS t"]
 )
-def test_an_error_that_is_not_known_beforehand_cannot_be_asked_for(curator: Curator, sql: str) -> None:
-    with pytest.raises(QueryError, match=r"^within= needs counts or sums whose contribution per unit is "):
+def test_an_error_that_is_not_known_beforehand_is_priced_as_a_pilot_and_the_rest(
+    curator: Curator, sql: str
+) -> None:
+    price = priced(curator, sql, 0.5, within=5)
+    pilot, rest = price.steps
+    assert (pilot.epsilon, rest.epsilon, price.epsilon) == (0.05, 0.45, 0.5)
+    assert pilot.delta + rest.delta == pytest.approx(price.delta)
+    assert price.lines == (
+        *(replace(line, label=f"{line.label}, in the pilot") for line in pilot.lines),
+        *rest.lines,
+    )
+    assert price.charge == pilot.charge + rest.charge
+    assert priced(curator, sql, within=5).epsilon == curator.catalog.default_epsilon
+    assert "pilot" in str(price) and "pilot of epsilon 0.05" in price.notes[0]
+
+
+def test_a_pilot_too_small_to_be_drawn_is_refused_before_anything_is_spent(curator: Curator) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"^A pilot with a tenth of epsilon would .* epsilon 0.0001 is too"
+    ):
+        priced(curator, "SELECT AVG(age) AS a FROM people", 1e-3, within=5)
+
+
+def test_an_error_of_numbers_without_intervals_cannot_be_asked_for(curator: Curator) -> None:
+    sql = f"SELECT SUM(n) AS s FROM ({COUNT}) AS t"
+    with pytest.raises(QueryError, match=r"^within= needs a number with an interval, and this question has"):
         priced(curator, sql, within=5)

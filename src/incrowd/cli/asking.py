@@ -135,9 +135,13 @@ def show_answer(answer: Answer, table: Any) -> None:
         )
     for note in answer.notes:
         console.print(Text(screen.visible(note), style="dim"))
-    cost = "on record: free" if answer.recalled else screen.promise(answer.price.epsilon, answer.price.delta)
+    epsilon, delta = answer.paid
+    free = answer.recalled and not epsilon
+    cost = "on record: free" if free else f"paid {screen.promise(epsilon, delta)}"
+    if answer.pilot is not None and not free:
+        cost += ", with its pilot"
     tightest = min(answer.remaining, key=screen.share_left, default=None)
-    line = Text(f"paid {cost}" if not answer.recalled else cost)
+    line = Text(cost)
     if tightest is not None:
         share = screen.share_left(tightest)
         line = (
@@ -155,13 +159,15 @@ def _lower(words: str) -> str:
 
 def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
     """Everything in an answer, as plain values."""
+    epsilon, delta = answer.paid
     return {
         "columns": table.column_names,
         "rows": table.to_pylist(),
         "confidence": answer.confidence if intervals else None,
-        "epsilon": 0.0 if answer.recalled else answer.price.epsilon,
-        "delta": 0.0 if answer.recalled else answer.price.delta,
+        "epsilon": epsilon,
+        "delta": delta,
         "recalled": answer.recalled,
+        "pilot_epsilon": None if answer.pilot is None else answer.pilot.paid[0],
         "factors": dict(answer.factors),
         "caps": dict(answer.caps),
         "beyond": dict(answer.beyond),
@@ -173,15 +179,19 @@ def answer_json(answer: Answer, table: Any, intervals: bool) -> dict[str, Any]:
 def show_price(price: Price) -> None:
     """The price, how it is split, the expected error, and what would be left."""
     console = screen.console()
-    console.print(f"{screen.promise(price.epsilon, price.delta)}; nothing was read or spent")
+    cost = screen.promise(price.epsilon, price.delta)
+    if price.steps:
+        cost = f"at most {cost}, of which epsilon {price.steps[0].epsilon:g} for a pilot"
+    console.print(f"{cost}; nothing was read or spent")
     widths = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     widths.add_column("column", overflow="fold")
     widths.add_column(f"{price.confidence * 100:g}% of answers within", justify="right")
     for name, width in price.halfwidths.items():
-        widths.add_row(
-            Text(name),
-            Text("known with the answer" if width is None else f"± {screen.number(float(f'{width:.4g}'))}"),
-        )
+        if width is not None:
+            said = f"± {screen.number(float(f'{width:.4g}'))}"
+        else:
+            said = str(price.expected.get(name, "known with the answer"))
+        widths.add_row(Text(name), Text(said))
     console.print(widths)
     lines = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("what is released", "noise", "share"):
@@ -204,6 +214,11 @@ def price_json(price: Price) -> dict[str, Any]:
         "delta": price.delta,
         "confidence": price.confidence,
         "halfwidths": dict(price.halfwidths),
+        "expected": {
+            name: {"halfwidth": width.halfwidth, "rows": width.rows, "ranks": width.ranks}
+            for name, width in price.expected.items()
+        },
+        "pilot_epsilon": price.steps[0].epsilon if price.steps else None,
         "caps": dict(price.caps),
         "lines": [
             {

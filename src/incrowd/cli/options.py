@@ -58,7 +58,7 @@ Within = Annotated[
         "--within",
         parser=number,
         metavar="NUMBER",
-        help="Pay the least epsilon whose error stays within this.",
+        help="Pay the least epsilon whose error stays within this; a pilot finds it if it depends on data.",
     ),
 ]
 Confidence = Annotated[

@@ -19,6 +19,7 @@ from incrowd.curator.request import plain_number
 from incrowd.curator.views import csv_of, html_of, text_of
 from incrowd.errors import InvalidInput
 from incrowd.privacy import Guarantee
+from incrowd.privacy.amounts import read
 from incrowd.query import Plan
 
 if TYPE_CHECKING:
@@ -39,12 +40,27 @@ class Answer:
     """The public tables that the SQL above the released numbers reads."""
     recalled: bool = False
     """Whether it was on record and cost nothing this time."""
+    pilot: Answer | None = field(default=None, repr=False)
+    """The answer that said which epsilon this one needed, where a pilot was paid for that (`piloting`)."""
+    shortfall: str = ""
+    """Where the accuracy that was asked for was not reached: how wide the answer is, and what it would take.
+    """
     _cache: dict[float | None, Processed] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def cost(self) -> Guarantee:
-        """The guarantee of this answer."""
-        return self.price.guarantee
+        """The guarantee of this answer, with that of its pilot."""
+        own = self.price.guarantee
+        return own if self.pilot is None else self.pilot.cost + own
+
+    @property
+    def paid(self) -> tuple[float, float]:
+        """The epsilon and the delta that were spent this time: nothing for what was on record."""
+        own = (0.0, 0.0) if self.recalled else (self.price.epsilon, self.price.delta)
+        if self.pilot is None:
+            return own
+        epsilon, delta = (float(read(a, "") + read(b, "")) for a, b in zip(own, self.pilot.paid, strict=True))
+        return epsilon, delta
 
     @property
     def confidence(self) -> float:
@@ -149,7 +165,8 @@ class Answer:
         stated = quantities.sentences(
             self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
         )
-        return stated + showing.sentences(self.plan, self.price.lines, self.released)
+        stated += showing.sentences(self.plan, self.price.lines, self.released)
+        return [*stated, self.shortfall] if self.shortfall else stated
 
     def to_csv(self, path: str | Path | None = None, intervals: float | bool | None = None) -> str | None:
         """The answer as CSV: written to a path, or returned as text."""
@@ -181,7 +198,11 @@ class Answer:
 
     @property
     def _said_cost(self) -> str:
-        return "on record, free" if self.recalled else str(self.price)
+        if self.pilot is None:
+            return "on record, free" if self.recalled else str(self.price)
+        epsilon, delta = self.paid
+        cost = f"epsilon {epsilon:g}" + (f", delta {delta:g}" if delta else "")
+        return f"{cost}, with its pilot" if epsilon else "on record, free"
 
     def plot(self, confidence: float | None = None) -> altair.LayerChart | altair.FacetChart:
         """A chart with error bars: numbers by group."""

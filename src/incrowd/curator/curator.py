@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
-from incrowd.curator import affording, preparing, releasing
+from incrowd.curator import affording, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.grants import Grant
@@ -125,21 +125,29 @@ class Curator:
         """The answer to a question.
 
         epsilon, delta: the price; or `within`: the cheapest epsilon whose error stays within it at
-        `confidence`; both: epsilon is the most. contribution, groups: how many rows, and groups, one unit
-        may count for; chosen privately where nobody says. rescale: undo the shrinking of heavy units with a
-        privately measured total. analyst: who pays. progress: called with the share of work done.
+        `confidence`; both: epsilon is the most. Where half-widths depend on the data, a tenth of the most
+        (the owner's default, if no epsilon is named) buys a pilot that says what is needed.
+
+        contribution, groups: how many rows, and groups, one unit may count for; chosen privately where nobody
+        says. rescale: undo the shrinking of heavy units with a privately measured total. analyst: who pays.
+        progress: called with the share of work done.
         """
         if progress is not None and not callable(progress):
             raise InvalidInput("progress must be a function that is called with the share of work done.")
         question = self.prepare(Request(sql, epsilon, **options))
-        price = self.price_of(question)
-        payment = self.reserve(question, price)
-        if payment.recorded is None:
-            chosen = self.choose_caps(question, price, progress)
-            exact = self.execute(question, chosen, progress)
-            released = self.noise(exact, price)
-            self.record(payment, released)
-        return self.answer(question, price, payment)
+
+        def paid(question: Prepared) -> Answer:
+            price = self.price_of(question)
+            payment = self.reserve(question, price)
+            if payment.recorded is None:
+                chosen = self.choose_caps(question, price, progress)
+                exact = self.execute(question, chosen, progress)
+                released = self.noise(exact, price)
+                self.record(payment, released)
+            return self.answer(question, price, payment)
+
+        steps = affording.piloted(question, self.catalog)
+        return paid(question) if steps is None else piloting.ask(self, question, steps, paid)
 
     def price(self, sql: str, epsilon: float | None = None, **options: Unpack[Options]) -> Price:
         """What a question would cost, how wrong its answer would be, and what would be left.
@@ -148,7 +156,8 @@ class Curator:
         """
         question = self.prepare(Request(sql, epsilon, **options))
         price = self.price_of(question)
-        return replace(price, notes=(FREE, *price.notes)) if self._on_record(question, price) else price
+        free = not price.steps and self.on_record(question, price)
+        return replace(price, notes=(FREE, *price.notes)) if free else price
 
     def prepare(self, request: Request, catalog: Catalog | None = None) -> Prepared:
         """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount.
@@ -179,7 +188,7 @@ class Curator:
             payment = payment.reserve(price.guarantee, price.charged_delta, words)
         return payment
 
-    def _on_record(self, question: Prepared, price: Price) -> bool:
+    def on_record(self, question: Prepared, price: Price) -> bool:
         """True if the answer is on record. Rows that cannot be reached now are left for `ask` to say."""
         analyst = self.catalog.analyst(question.request.analyst)
         try:

@@ -44,6 +44,14 @@ class Prepared:
     public: Mapping[str, pa.Table]
     """The public tables that the SQL above the released numbers reads."""
 
+    @property
+    def groups(self) -> tuple[int | None, ...]:
+        """For each leaf, how many groups it has; None where keys are private."""
+        return tuple(
+            (None if leaf.keys else 1) if keys is None else keys.num_rows
+            for leaf, keys in zip(self.plan.leaves, self.keys, strict=True)
+        )
+
     def fingerprint(self, price: Price) -> str:
         """The question and its price in one word: two asks with the same one get the same answer."""
         lines = [

@@ -12,13 +12,16 @@ shared out by squares, whichever is narrower.
 
 from __future__ import annotations
 
+import functools
 import html
 import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from incrowd.curator.caveats import Expected, caveats
 from incrowd.curator.centres import DRAWS
 from incrowd.curator.contribution import LEAST_TOTAL, total_cap
 from incrowd.curator.ledger import Balance
@@ -162,6 +165,13 @@ class Price:
     """By aggregate, the most that one unit counts for; None if nothing is cut, left out if not yet chosen."""
     before: tuple[Balance, ...] = field(default=(), compare=False)
     """What is left of each cap that holds the analyst, before paying."""
+    expected: Mapping[str, Expected] = field(default_factory=dict)
+    """By column whose half-width depends on the data: how wide it would be in a group of a stated size."""
+    steps: tuple[Price, ...] = ()
+    """Where a pilot finds out what an accuracy costs (`piloting`): its price, and the most of what follows.
+
+    The price itself is then that of both.
+    """
 
     @property
     def remaining(self) -> tuple[Balance, ...]:
@@ -181,6 +191,8 @@ class Price:
     @property
     def charge(self) -> Charge:
         """What every cap is charged."""
+        if self.steps:
+            return functools.reduce(operator.add, (step.charge for step in self.steps))
         return self.guarantee.charge(self.charged_delta)
 
     @property
@@ -202,7 +214,10 @@ class Price:
 
     def __str__(self) -> str:
         cost = f"epsilon {self.epsilon:g}" + (f", delta {self.delta:g}" if self.delta else "")
+        if self.steps:
+            cost = f"at most {cost}, of which epsilon {self.steps[0].epsilon:g} for a pilot"
         widths = [f"{name} ± {width:.4g}" for name, width in self.halfwidths.items() if width is not None]
+        widths += [f"{name} {expected}" for name, expected in self.expected.items()]
         return f"{cost}; {self.confidence:.0%} of answers within {', '.join(widths)}" if widths else cost
 
 
@@ -264,7 +279,7 @@ def price(
     widths = _halfwidths(known, lines, confidence)
     # What is public altogether, such as the values of a declared domain, costs nothing.
     cost = float(epsilon) if lines else 0.0
-    notes = (*_notes(plan), *sentences(plan, lines))
+    notes = (*caveats(plan), *sentences(plan, lines))
     return Price(cost, spent, tuple(lines), widths, confidence, notes, caps_of(known))
 
 
@@ -296,7 +311,7 @@ def shared_price(plan: Plan, mu: float, epsilon: Fraction, delta: float, confide
         tuple(lines),
         _halfwidths(plan, lines, confidence),
         confidence,
-        _notes(plan),
+        caveats(plan),
         caps_of(plan),
     )
 
@@ -470,28 +485,3 @@ def _halfwidths(plan: Plan, lines: list[Line], confidence: float) -> dict[str, f
             mechanism = line.mechanism(measure, leaf.distance)
             widths[name] = float(mechanism.halfwidth(confidence)) * measure.step
     return widths
-
-
-def _notes(plan: Plan) -> tuple[str, ...]:
-    notes = []
-    for leaf in plan.leaves:
-        kinds = {aggregate.kind for aggregate in leaf.aggregates}
-        notes += [part.note for part in leaf.columns.values() if part.note]
-        if leaf.uncapped:
-            notes.append(
-                "How much one unit may contribute is chosen privately from the data, so half-widths are "
-                "known only with the answer."
-            )
-        if kinds & {"avg", "var", "covar", "corr"}:
-            notes.append(
-                "The error of averages and spreads shrinks with the number of rows in a group, which is not "
-                "known beforehand."
-            )
-        if "quantile" in kinds:
-            notes.append("A quantile's interval depends on how dense the data is around it.")
-    if plan.any_rank:
-        notes.append(
-            "Other ranks of the same rows are free afterwards, at the same epsilon and confidence; they come "
-            "from a fifth of it, so ask first, or together, for those that must be exact."
-        )
-    return tuple(dict.fromkeys(notes))

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.curator.rank_tree import Drawing, Forest, Nodes, Tree, find, shape_of
+from incrowd.curator.rank_tree import Drawing, Forest, Nodes, Shape, Tree, find, shape_of
 from incrowd.curator.rank_window import ends_of
 from incrowd.mechanisms import Laplace
 from incrowd.noise import categorical
@@ -48,6 +48,7 @@ from incrowd.query import Measure
 
 MOST = 2**62
 MOST_DRAWN = 2
+_LUCKY = 1.25
 TREE_CELLS = 4_096
 """The most leaves of a tree. A drawn point may be finer; more levels would widen all intervals."""
 CHAIN = 1024
@@ -132,7 +133,12 @@ def draws_points(ranks: tuple[float, ...]) -> bool:
 
 def levels_of(buckets: int) -> int:
     """How many levels of a tree get noise."""
-    return shape_of(-(-buckets // _merged(buckets))).height
+    return tree_shape(buckets).height
+
+
+def tree_shape(buckets: int) -> Shape:
+    """The shape of the tree over so many cells."""
+    return shape_of(-(-buckets // _merged(buckets)))
 
 
 def _merged(buckets: int) -> int:
@@ -163,7 +169,7 @@ def release(
 def _tree(histograms: Histograms, epsilon: Fraction) -> Drawing:
     """The trees of all groups, not yet drawn."""
     merged = _merged(histograms.buckets)
-    shape = shape_of(-(-histograms.buckets // merged))
+    shape = tree_shape(histograms.buckets)
     forest = Forest(histograms.place, histograms.cell // merged, histograms.steps, shape.size)
     return Drawing(forest, histograms.groups, shape, epsilon, histograms.sensitivity)
 
@@ -247,6 +253,24 @@ def _draw(edges: NDArray[Any], target: Fraction, rate: Fraction, handicaps: NDAr
     scaled = edges * parts
     utilities = -np.maximum(0, np.maximum(scaled[:-1] - rank, rank - scaled[1:])) - handicaps * parts
     return int(categorical(utilities, rate=rate / parts))
+
+
+def moved(points: Whole, ends: Whole, ratio: float, drawn: bool) -> Whole:
+    """Where the ends of intervals are expected if noise were so many times as wide.
+
+    Those of drawn points lie a power of two of cells away (`rank_window.edges_around`), and may be a lucky
+    draw: they are taken to be a quarter further away, and rounded up to the next such edge.
+
+    >>> moved(np.array([100, 100]), np.array([115, 69]), 0.5, drawn=True).tolist()
+    [115, 69]
+    >>> moved(np.array([100, 100]), np.array([115, 69]), 0.4, drawn=True).tolist()
+    [107, 85]
+    """
+    side, away = np.sign(ends - points), np.abs(ends - points)
+    if not drawn:
+        return np.asarray(points + side * np.ceil(away * ratio).astype(np.int64))
+    octaves = np.maximum(np.ceil(np.log2((away + 1) * ratio * _LUCKY) - 1e-9), 0.0)
+    return np.asarray(points + side * np.minimum(2.0**octaves - 1, 2.0**40).astype(np.int64))
 
 
 def value_of(measure: Measure, cell: int, end: str) -> float:

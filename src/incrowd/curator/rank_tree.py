@@ -191,6 +191,14 @@ def find(tree: Nodes, ranks: tuple[float, ...], row: int, confidence: float) -> 
     return Ends(nodes[0::3], nodes[1::3], nodes[2::3])
 
 
+def expected_reach(shape: Shape, variance: float, rank: float, confidence: float) -> float:
+    """How far from a rank in the middle of all cells its ends are expected, in steps."""
+    branching, height = shape.branching, shape.height
+    children, middle = np.zeros((1, 1, branching)), np.full((1, 1), branching // 2)
+    _, deviation = _gaps(children, [(children, middle)] * (height - 1), variance, np.array(rank))
+    return float(_reach(height, height, confidence) * deviation.max())
+
+
 def _gaps(
     children: Floats, path: list[tuple[Floats, Whole]], variance: float, rank: Floats
 ) -> tuple[Floats, Floats]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from incrowd.curator.rank_tree import Forest, deviations
 from incrowd.mechanisms import Laplace
 
+Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
@@ -62,10 +63,7 @@ def ends_of(
     lows, highs = [], []
     for rank in ranks:
         gap = left - rank * left[:, -1:]
-        weights = [drawn * (1 - rank) ** k + (drawn[:, -1:] - drawn) * rank**k for k in (2, 4)]
-        deviation = float(noise.scale_in_steps) * np.sqrt(2 * weights[0])
-        excess = 3 * weights[1] / np.maximum(weights[0], 1e-100) ** 2
-        reach = deviations((1 - confidence) / 2, excess) * deviation + row
+        reach = _reach(drawn, rank, noise, confidence) + row
         # The first edge that may be right of the rank, and the last that may be left of it.
         first = 1 + np.argmin(np.c_[(gap < -reach)[:, 1:-1], np.zeros(len(gap), dtype=bool)], axis=-1)
         last = np.argmin(np.c_[(gap > reach)[:, -2:0:-1], np.zeros(len(gap), dtype=bool)], axis=-1)
@@ -74,7 +72,28 @@ def ends_of(
     return np.array(lows, dtype=np.int64), np.array(highs, dtype=np.int64)
 
 
-def _added_up(parts: NDArray[Any]) -> NDArray[np.float64]:
+def expected_reach(rank: float, ranks: int, cells: int, noise: Laplace, confidence: float) -> float:
+    """How far from a rank in the middle of all cells its ends are expected, in steps; `ranks` are asked.
+
+    An edge is shown to lie beside the rank once it is beyond the reach of its noise. Edges are ever further
+    apart, each twice as far from the point as the one before: on average, the end lies half again as far.
+    """
+    edges = edges_around(np.full((ranks, 1), cells // 2), cells)
+    drawn = _added_up(np.diff(edges, axis=-1) > 0)
+    middle = int(np.searchsorted(edges[0], cells // 2))
+    return 1.5 * float(_reach(drawn, rank, noise, confidence)[0, middle])
+
+
+def _reach(drawn: Floats, rank: float, noise: Laplace, confidence: float) -> Floats:
+    """How far noise takes the gap at each edge; `drawn` are the noisy ranges before the edge."""
+    weights = [drawn * (1 - rank) ** k + (drawn[:, -1:] - drawn) * rank**k for k in (2, 4)]
+    deviation = float(noise.scale_in_steps) * np.sqrt(2 * weights[0])
+    excess = 3 * weights[1] / np.maximum(weights[0], 1e-100) ** 2
+    reach: Floats = deviations((1 - confidence) / 2, excess) * deviation
+    return reach
+
+
+def _added_up(parts: NDArray[Any]) -> Floats:
     """The sum of the parts before each edge."""
-    sums: NDArray[np.float64] = np.cumsum(parts, axis=-1, dtype=np.float64)
+    sums: Floats = np.cumsum(parts, axis=-1, dtype=np.float64)
     return np.concatenate((np.zeros((len(parts), 1)), sums), axis=-1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -26,7 +27,7 @@ from incrowd.curator.quantiles import Quantiles, Whole
 from incrowd.curator.rank_tree import Tree
 from incrowd.curator.ratios import Noise, interval
 from incrowd.curator.selected import Selected, lowest
-from incrowd.mechanisms import Gaussian, Laplace
+from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.query import Aggregate, Centre, Leaf
 
 _KINDS: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
@@ -43,6 +44,20 @@ class Noisy:
     """Where the number decided that its group is shown: the least with which it does, in steps."""
     bound: int | None = None
     """The most that the noise can be, in steps, where there is such a bound."""
+
+    @classmethod
+    def of(cls, mechanism: Laplace | Gaussian | TruncatedLaplace, step: float) -> Noisy:
+        """The noise of a mechanism on a grid of this step."""
+        if isinstance(mechanism, Gaussian):
+            return cls("gaussian", Fraction(mechanism.noise_scale), step)
+        return cls("laplace", Fraction(mechanism.scale_in_steps), step)
+
+    def times(self, ratio: float) -> Noisy:
+        """Noise so many times as wide, with limits that follow."""
+        least, bound = (
+            None if limit is None else math.ceil(limit * ratio) for limit in (self.least, self.bound)
+        )
+        return replace(self, scale=self.scale * Fraction(ratio), least=least, bound=bound)
 
     @property
     def in_values(self) -> Noise:
@@ -193,6 +208,37 @@ class Released:
             for part, end in ((found.points, "middle"), (found.lows, "low"), (found.highs, "high"))
         )
         return Span(middles, lows, highs)
+
+    def with_noise(self, ratios: Mapping[str, float], totals: Mapping[str, float]) -> Released:
+        """The same numbers as if their noise were so many times as wide, by measure: a prediction.
+
+        The ends of quantiles move with it (`quantiles.moved`). totals: the same for the factors.
+        """
+        table = self.table
+        drawn = Counter(name.partition("@")[0] for name in table.column_names if name.endswith("_low"))
+        for name in table.column_names:
+            histogram, _, rest = name.partition("@")
+            end = next((end for end in ("_low", "_high") if rest.endswith(end)), None)
+            if end is None:
+                continue
+            points = table.column(name.removesuffix(end)).to_numpy(zero_copy_only=False)
+            ends = table.column(name).to_numpy(zero_copy_only=False)
+            few = drawn[histogram] <= quantile_cells.MOST_DRAWN
+            moved = quantile_cells.moved(points, ends, ratios[histogram], few)
+            table = table.set_column(table.column_names.index(name), name, pa.array(moved, pa.int64()))
+        return replace(
+            self,
+            table=table,
+            noise={name: noise.times(ratios[name]) for name, noise in self.noise.items()},
+            factors={
+                name: (small, large, noise.times(totals[name]), large_noise.times(totals[name]))
+                for name, (small, large, noise, large_noise) in self.factors.items()
+            },
+            trees={
+                name: replace(tree, variance=tree.variance * ratios[name] ** 2)
+                for name, tree in self.trees.items()
+            },
+        )
 
     def to_bytes(self) -> bytes:
         """Arrow's stream format, with the noise in the schema's metadata."""

@@ -21,7 +21,7 @@ from incrowd.curator.rank_tree import Tree
 from incrowd.curator.released import Noisy, Released, rank_column
 from incrowd.curator.scratch import scratch
 from incrowd.curator.showing import by_count, by_weights, key_selection
-from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
+from incrowd.mechanisms import Laplace
 from incrowd.query import Leaf
 from incrowd.query.measure import STEPS
 
@@ -126,7 +126,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
         mechanism = line.mechanism(measure, leaf.distance)
         values = exact.sums[name][shown]
         columns[name] = pa.array(mechanism.release(values) if len(values) else values)
-        noisy[name] = _noisy(mechanism, measure.step)
+        noisy[name] = Noisy.of(mechanism, measure.step)
     trees: dict[str, Tree] = {}
     for name in exact.cells:
         cells, tree = _quantiles(index, exact, price, name, shown)
@@ -150,12 +150,6 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     return released.sorted_by_keys(len(leaf.keys))
 
 
-def _noisy(mechanism: Laplace | Gaussian | TruncatedLaplace, step: float) -> Noisy:
-    if isinstance(mechanism, Gaussian):
-        return Noisy("gaussian", Fraction(mechanism.noise_scale), step)
-    return Noisy("laplace", Fraction(mechanism.scale_in_steps), step)
-
-
 def _shown_by_count(index: int, exact: Exact, price: Price, name: str) -> tuple[Steps, Steps, Noisy]:
     """The places of the groups whose noisy count of units is large enough, those counts, and their noise."""
     leaf, measure = exact.leaf, exact.leaf.measures[name]
@@ -166,7 +160,7 @@ def _shown_by_count(index: int, exact: Exact, price: Price, name: str) -> tuple[
     counts = exact.sums[name][candidates]
     noisy = decision.mechanism.release(counts) if len(counts) else counts
     passed = noisy >= decision.least
-    noise = replace(_noisy(decision.mechanism, measure.step), least=decision.least, bound=decision.bound)
+    noise = replace(Noisy.of(decision.mechanism, measure.step), least=decision.least, bound=decision.bound)
     return candidates[passed], noisy[passed], noise
 
 
@@ -224,5 +218,5 @@ def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int
         shift = max(0, cap.bit_length() - STEPS)
         mechanism = Laplace(line.epsilon * share, sensitivity=((cap >> shift) + bool(shift)) * leaf.distance)
         totals.append(int(mechanism.release(total >> shift)) << shift)
-        noises.append(Noisy("laplace", Fraction(mechanism.scale_in_steps), float(1 << shift)))
+        noises.append(Noisy.of(mechanism, float(1 << shift)))
     return totals[0], totals[1], noises[0], noises[1]

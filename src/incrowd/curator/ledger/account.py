@@ -249,6 +249,16 @@ class Ledger:
             raise LedgerError(f"The answer of entry {seq} was altered; run incrowd ledger verify.")
         return bytes(payload)
 
+    def check(
+        self, analyst: str, guarantee: Guarantee, asked: Charge, *, now: datetime | None = None
+    ) -> None:
+        """Raise BudgetExceeded if a reservation would be refused now. Spends nothing and holds nothing."""
+        self.caps.held(analyst)
+        self.caps.check_query(analyst, guarantee)
+        with self._reading() as page:
+            caps = steering.in_force(self.caps, page.totals).held(analyst)
+            _refuse_unless_all_fit(caps, page.totals, shown_day(moment_of(now), page.day), asked)
+
     def remaining(self, analyst: str, *, now: datetime | None = None) -> tuple[Balance, ...]:
         """What is left of each cap of `analyst`, the dataset's first."""
         self.caps.held(analyst)
