@@ -43,7 +43,7 @@ def test_the_largest_next_question_really_fits(census: Path, run: Run) -> None:
     assert run("ask", COUNT, "--epsilon", "0.25").status == 0
     most = min(balance["largest_epsilon"] for balance in run("budget", "--json").json["budgets"])
     assert run("ask", COUNT, "--epsilon", repr(most)).status == 0
-    assert run("ask", COUNT, "--epsilon", "0.2").status == 1
+    assert run("ask", f"{COUNT} WHERE age > 30", "--epsilon", "0.2").status == 1
 
 
 def test_the_ledger_shows_who_paid_what(census: Path, run: Run) -> None:

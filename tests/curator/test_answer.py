@@ -34,7 +34,8 @@ def curator() -> Iterator[Curator]:
 
 
 @pytest.fixture(scope="module")
-def answer(curator: Curator) -> Answer:
+def answer(curator: Curator, noisy: Answer) -> Answer:
+    """Asked after the noisy one, which would be recalled from it."""
     return curator.ask(SQL, epsilon=1_000.0, contribution=1)
 
 

@@ -44,15 +44,13 @@ RIGHT = 0.4
 
 def asked_within(sql: str, unit: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Five times: the width over what was asked, and the price over the right one."""
-    made = curator(unit=unit)
-    plain = [halfwidths(made.ask(sql, RIGHT + trial * 1e-4))["a"] for trial in range(5)]
+    plain = [halfwidths(curator(unit=unit).ask(sql, RIGHT))["a"] for _ in range(5)]
     right = float(np.median(plain))
     widths, prices = [], []
-    for trial in range(5):
-        answer = made.ask(sql, 1.0 + trial * 1e-4, within=right)
-        pilot = answer.pilot.price.epsilon if answer.pilot is not None else 0.0
+    for _ in range(5):
+        answer = curator(unit=unit).ask(sql, 1.0, within=right)
         widths.append(halfwidths(answer)["a"] / right)
-        prices.append((answer.price.epsilon + pilot) / RIGHT)
+        prices.append(answer.paid[0] / RIGHT)
     return np.array(widths), np.array(prices)
 
 

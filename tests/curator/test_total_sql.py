@@ -38,8 +38,9 @@ SHAPES = [
 
 @st.composite
 def scalars(draw: st.DrawFn, depth: int = 2) -> str:
+    # No halves: a sum of decimals that becomes one of floats rounds them to even.
     if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(st.sampled_from(["a", "b", "a", "b", "1", "0", "0.5"]))
+        return draw(st.sampled_from(["a", "b", "a", "b", "1", "0", "0.3"]))
     form = draw(st.sampled_from(SCALARS))
     return form.format(*(draw(scalars(depth - 1)) for _ in range(form.count("{}"))))
 

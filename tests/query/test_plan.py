@@ -56,17 +56,43 @@ BASE = "SELECT city, AVG(x) AS a FROM visits GROUP BY city"
     ("sql", "same"),
     [
         ("select  City, avg(X) as a from VISITS group by 1", True),
-        ("SELECT city, AVG(x) AS b FROM visits GROUP BY city", False),
+        ("SELECT city AS town, AVG(x) AS b FROM visits GROUP BY city", True),
+        ("SELECT v.city, AVG(v.x) AS a FROM visits AS v GROUP BY v.city", True),
+        ("SELECT city, ROUND(AVG(x)) AS a FROM visits GROUP BY city HAVING AVG(x) > 1 ORDER BY 2", True),
         ("SELECT city, SUM(x) AS a FROM visits GROUP BY city", False),
         ("SELECT city, AVG(x) AS a FROM visits WHERE b GROUP BY city", False),
         ("SELECT grp AS city, AVG(x) AS a FROM visits GROUP BY 1", False),
-        ("SELECT city, AVG(x) AS a FROM visits GROUP BY city LIMIT 3", False),
+        ("SELECT city, AVG(x) AS a FROM visits GROUP BY city LIMIT 3", True),
         ("SELECT city, AVG(LEAST(x, 5)) AS a FROM visits GROUP BY city", False),
         ("SELECT city, MEDIAN(x) AS a FROM visits GROUP BY city", False),
     ],
 )
 def test_the_ledger_knows_a_question_whatever_its_spelling(sql: str, same: bool) -> None:
     assert (plan_of(sql, "user").fingerprint == plan_of(BASE, "user").fingerprint) is same
+
+
+def test_the_order_of_conditions_and_names_of_tables_make_no_other_question() -> None:
+    spellings = [
+        "SELECT COUNT(*) AS n FROM visits WHERE x > 3 AND (b OR n = 2) AND city = 'bonn'",
+        "SELECT COUNT(*) AS n FROM visits WHERE 'bonn' = city AND (2 = n OR b) AND x > 3",
+        "SELECT COUNT(*) AS n FROM visits AS w WHERE (w.city = 'bonn' AND w.x > 3) AND (w.b OR w.n = 2)",
+    ]
+    assert len({plan_of(sql, "user").fingerprint for sql in spellings}) == 1
+    others = [
+        "SELECT COUNT(*) AS n FROM visits WHERE x > 3 AND b OR n = 2 AND city = 'bonn'",
+        "SELECT COUNT(*) AS n FROM visits WHERE x < 3 AND (b OR n = 2) AND city = 'bonn'",
+        "SELECT COUNT(*) AS n FROM visits WHERE 3 > x AND (b OR n <> 2) AND city = 'bonn'",
+        "SELECT COUNT(*) AS n FROM visits WHERE x > 3 AND (b AND n = 2) AND city = 'bonn'",
+    ]
+    assert len({plan_of(sql, "user").fingerprint for sql in (*others, spellings[0])}) == 5
+
+
+def test_names_of_tables_inside_texts_are_values() -> None:
+    sql = "SELECT COUNT(*) AS n FROM visits AS v WHERE v.city = '\"v\".x'"
+    other = sql.replace("AS v ", "AS w ").replace(" v.city", " w.city")
+    assert plan_of(sql, "user").fingerprint == plan_of(other, "user").fingerprint
+    third = other.replace("'\"v\".x'", "'\"w\".x'")
+    assert plan_of(sql, "user").fingerprint != plan_of(third, "user").fingerprint
 
 
 def test_all_ranks_of_one_histogram_without_groups_are_one_question() -> None:

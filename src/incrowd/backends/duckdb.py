@@ -15,6 +15,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -22,6 +23,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress
+from incrowd.backends.contents import Contents
 from incrowd.backends.copies import Copies, identity
 from incrowd.backends.duckdb_database import table_piece
 from incrowd.backends.duckdb_files import (
@@ -69,6 +71,7 @@ class DuckDB:
         self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._copies = Copies(catalog.copies)
+        self._contents = Contents(lambda: self._copies.folder)
         self._seen: dict[str, tuple[str, ...]] = {}
         self._attached: dict[str, str] = {}
         self._prover = Prover(
@@ -262,15 +265,27 @@ class DuckDB:
         return described(self._connection, quoted(table))
 
     def version(self, tables: Iterable[str]) -> str:
-        """A hash of file names, sizes and times of change. Frames have a random mark of this object instead.
+        """A hash of what the files hold, and of folders that name columns. Frames have a random mark instead.
 
-        A digest of a frame would let readers of the ledger test guesses about its rows.
+        It is the same after `touch`, for other names of files, and for copies of them (`contents`). A digest
+        of a frame would let readers of the ledger test guesses about its rows.
         """
         mark = hashlib.sha256()
         for name in sorted(tables):
-            for line in self._files_now(name) or (self._mark,):
+            for line in self._words(name) or [self._mark]:
                 mark.update(f"{name} {line}\n".encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
+
+    def _words(self, name: str) -> list[str]:
+        """A text for what each file of a table holds; empty for frames."""
+        if self._catalog.source_of(name).kind in ("frame", "url"):
+            return []
+        with contextlib.suppress(OSError):
+            return sorted(
+                f"{self._contents.word(path)} {[part for part in Path(path).parts[:-1] if '=' in part]}"
+                for path in self._catalog.files(name)
+            )
+        raise CatalogError(f"tables.{name}: a file changed while it was looked at; try again.")
 
     def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""

@@ -9,12 +9,13 @@ census beforehand (`tuning`), caps are read from that one, for nothing and witho
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from incrowd.backends import Backend, Progress, census_statement, range_statement
 from incrowd.backends.statement import census_exponent
@@ -30,6 +31,8 @@ from incrowd.query.typed import Census
 
 WIDEST_CAP = 32
 """At most 2^32 rows or groups are chosen: noise for more could be too wide to be drawn, after payment."""
+
+_Run = Callable[[exp.Query], pa.Table]
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,31 @@ class ChosenCaps:
 
 
 def choose_caps(
-    index: int, leaf: Leaf, price: Price, backend: Backend, keys: pa.Table | None, progress: Progress | None
+    index: int,
+    leaf: Leaf,
+    price: Price,
+    backend: Backend,
+    keys: pa.Table | None,
+    progress: Progress | None,
+    draw: Callable[[], None] | None = None,
 ) -> ChosenCaps:
-    """The caps of a leaf that owner and analyst left open; `keys` are its public groups."""
+    """The caps of a leaf that owner and analyst left open; `keys` are its public groups.
+
+    `draw` is called before noise is drawn.
+    """
+
+    def run(tree: exp.Query) -> pa.Table:
+        result = backend.run(tree, progress)
+        if draw is not None:
+            draw()
+        return result
+
     if not leaf.open_caps:
         return ChosenCaps()
     groups = keys.num_rows if keys is not None else (None if leaf.keys else 1)
-    centres = _centres(index, leaf, price, backend, progress)
+    centres = _centres(index, leaf, price, run)
     leaf = leaf.with_centres(centres)
-    bought_now = _bought_now(index, leaf, price, backend, progress)
+    bought_now = _bought_now(index, leaf, price, run)
     caps: dict[str, float] = {}
     generous: dict[str, float] = {}
     stated: dict[str, Stated] = {}
@@ -94,14 +113,12 @@ def choose_caps(
     return ChosenCaps(caps, generous, stated, centres, rows)
 
 
-def _centres(
-    index: int, leaf: Leaf, price: Price, backend: Backend, progress: Progress | None
-) -> dict[str, Centre]:
+def _centres(index: int, leaf: Leaf, price: Price, run: _Run) -> dict[str, Centre]:
     """The centre and the spread of each value of a leaf's balls."""
     if not leaf.values:
         return {}
     statement = range_statement(leaf)
-    result = backend.run(statement.tree, progress)
+    result = run(statement.tree)
     parts = result.column("part").to_numpy()
     centres = {}
     for number, part in enumerate(statement.parts):
@@ -137,13 +154,11 @@ def _bought_before(census: Census) -> _Seen:
     return _Seen(np.array(census.units), census.up_to, census.epsilon, contribution.CENSUS_ROW, cap)
 
 
-def _bought_now(
-    index: int, leaf: Leaf, price: Price, backend: Backend, progress: Progress | None
-) -> dict[str, _Seen]:
+def _bought_now(index: int, leaf: Leaf, price: Price, run: _Run) -> dict[str, _Seen]:
     """The censuses that the question pays for, by weigh key."""
     if not leaf.uncapped:
         return {}
-    result = backend.run(census_statement(leaf).tree, progress)
+    result = run(census_statement(leaf).tree)
     seen = {}
     for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
         line = price.line(index, "census", weigh_key)

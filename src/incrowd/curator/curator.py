@@ -7,9 +7,10 @@ three, which read no private row and spend nothing. After `reserve` nothing is r
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +23,7 @@ from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.grants import Grant
 from incrowd.curator.ledger import Balance, Ledger
-from incrowd.curator.paying import Payment
+from incrowd.curator.paying import OvertakenError, Payment
 from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
 from incrowd.curator.profile import Profile
@@ -30,9 +31,10 @@ from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Options, Request, plain_number
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
-from incrowd.errors import BackendError, CatalogError, InvalidInput
+from incrowd.errors import BackendError, CatalogError, InvalidInput, NotPermitted
 
 FREE = "The answer is on record for this price: asking for it costs nothing."
+BETTER = "A better answer is on record, for epsilon {:g}: asking gets that one and costs nothing."
 
 
 class Curator:
@@ -138,12 +140,17 @@ class Curator:
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
-            payment = self.reserve(question, price)
+            payment = self.reserve(question, price, progress)
             if payment.recorded is None:
-                chosen = self.choose_caps(question, price, progress)
-                exact = self.execute(question, chosen, progress)
-                released = self.noise(exact, price)
-                self.record(payment, released)
+                try:
+                    with payment.held():
+                        chosen = self.choose_caps(question, price, progress, payment.draw)
+                        exact = self.execute(question, chosen, progress)
+                        payment.draw()
+                        released = self.noise(exact, price)
+                        self.record(payment, released)
+                except OvertakenError:
+                    payment = payment.awaited(progress)
             return self.answer(question, price, payment)
 
         steps = affording.piloted(question, self.catalog)
@@ -156,8 +163,11 @@ class Curator:
         """
         question = self.prepare(Request(sql, epsilon, **options))
         price = self.price_of(question)
-        free = not price.steps and self.on_record(question, price)
-        return replace(price, notes=(FREE, *price.notes)) if free else price
+        recorded = None if price.steps else self.on_record(question, price)
+        if recorded is None:
+            return price
+        free = FREE if recorded.epsilon == price.epsilon else BETTER.format(recorded.epsilon)
+        return replace(price, notes=(free, *price.notes))
 
     def prepare(self, request: Request, catalog: Catalog | None = None) -> Prepared:
         """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount.
@@ -173,29 +183,57 @@ class Curator:
         analyst = self.catalog.analyst(question.request.analyst)
         return replace(affording.price_of(question, self.catalog), before=self._ledger.remaining(analyst))
 
-    def reserve(self, question: Prepared, price: Price) -> Payment:
+    def reserve(self, question: Prepared, price: Price, progress: Progress | None = None) -> Payment:
         """Step 4: spend the price durably, before any private row is read. An answer on record is free.
 
-        A statement that might raise is refused while nothing is spent.
+        The same question that is at work elsewhere is waited for. A statement that might raise is refused
+        while nothing is spent.
         """
         self._refuse_unusable()
         analyst = self.catalog.analyst(question.request.analyst)
-        payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), self.version())
+        version = self.version()
+        payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), version)
+        better = None if payment.recorded is not None else self._better(question, price, version)
+        if better is not None:
+            payment = Payment.recall(self._ledger, analyst, question.fingerprint(better), version)
         if payment.recorded is None:
             for leaf in question.plan.leaves:
                 preparing.prove(leaf, self._backend)
             words = question.request.sql if self.catalog.keep_questions else None
-            payment = payment.reserve(price.guarantee, price.charged_delta, words)
+            payment = payment.claim(price.guarantee, price.charged_delta, words, progress)
         return payment
 
-    def on_record(self, question: Prepared, price: Price) -> bool:
-        """True if the answer is on record. Rows that cannot be reached now are left for `ask` to say."""
-        analyst = self.catalog.analyst(question.request.analyst)
+    def on_record(self, question: Prepared, price: Price) -> Price | None:
+        """The price of the answer that is on record for this question: this one, or the highest above it.
+
+        None also if the rows cannot be reached now, which is for `ask` to say.
+        """
         try:
             version = self._backend.version(self.catalog.tables)
         except (BackendError, CatalogError):
-            return False
-        return self._ledger.recall(question.fingerprint(price), version, analyst) is not None
+            return None
+        analyst = self.catalog.analyst(question.request.analyst)
+        exact = self._ledger.recall(question.fingerprint(price), version, analyst)
+        return self._better(question, price, version) if exact is None else price
+
+    def _better(self, question: Prepared, price: Price, version: str) -> Price | None:
+        """The highest price that was paid for this question, above this one.
+
+        An answer that cost more errs less. To show it to whoever paid for it is post-processing, and free.
+        """
+        analyst = self.catalog.analyst(question.request.analyst)
+        recorded = self._ledger.recorded_from(question.beginning(price), version, analyst)
+        for fingerprint in reversed(recorded):
+            with contextlib.suppress(InvalidInput, NotPermitted):  # budgets may be others by now
+                better = self._price_stated(question, fingerprint)
+                if question.fingerprint(better) == fingerprint:
+                    return better
+        return None
+
+    def _price_stated(self, question: Prepared, fingerprint: str) -> Price:
+        """What the question costs at the epsilon that a fingerprint states."""
+        request = replace(question.request, epsilon=preparing.stated_epsilon(fingerprint), within=None)
+        return self.price_of(replace(question, request=request))
 
     def version(self) -> str:
         """The version of the data; of public tables too, for they make keys and labels."""
@@ -203,12 +241,19 @@ class Curator:
         return self._backend.version(self.catalog.tables)
 
     def choose_caps(
-        self, question: Prepared, price: Price, progress: Progress | None = None
+        self,
+        question: Prepared,
+        price: Price,
+        progress: Progress | None = None,
+        draw: Callable[[], None] | None = None,
     ) -> tuple[ChosenCaps, ...]:
-        """The first part of step 5: how much one unit may contribute, where nobody said it."""
+        """The first part of step 5: how much one unit may contribute, where nobody said it.
+
+        `draw` is called before noise is drawn for it.
+        """
         pairs = zip(question.plan.leaves, question.keys, strict=True)
         return tuple(
-            choose_caps(index, leaf, price, self._backend, keys, progress)
+            choose_caps(index, leaf, price, self._backend, keys, progress, draw)
             for index, (leaf, keys) in enumerate(pairs)
         )
 
@@ -232,6 +277,8 @@ class Curator:
     def answer(self, question: Prepared, price: Price, payment: Payment) -> Answer:
         """Step 8: the released numbers with intervals, cost and what is left."""
         assert payment.recorded is not None
+        if payment.question != question.fingerprint(price):
+            price = self._price_stated(question, payment.question)
         return Answer(
             question.plan,
             unpack(payment.recorded),

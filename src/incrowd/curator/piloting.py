@@ -61,8 +61,8 @@ class Asking(Protocol):
     def price_of(self, question: Prepared) -> Price:
         """The price of a question."""
 
-    def on_record(self, question: Prepared, price: Price) -> bool:
-        """True if its answer is on record."""
+    def on_record(self, question: Prepared, price: Price) -> Price | None:
+        """The price of the answer that is on record for a question."""
 
 
 def ask(
@@ -78,7 +78,7 @@ def ask(
     pilot_step, rest = steps
     whole = curator.price_of(question)
     analyst = curator.catalog.analyst(question.request.analyst)
-    if not curator.on_record(pilot_step, curator.price_of(pilot_step)):
+    if curator.on_record(pilot_step, curator.price_of(pilot_step)) is None:
         curator.ledger.check(analyst, whole.guarantee, whole.charge)
     pilot = asked(pilot_step)
     within, most = question.request.within, rest.request.epsilon

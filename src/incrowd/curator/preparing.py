@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -53,15 +54,30 @@ class Prepared:
         )
 
     def fingerprint(self, price: Price) -> str:
-        """The question and its price in one word: two asks with the same one get the same answer."""
+        """What is released and its price in one word: two asks with the same one share one release.
+
+        Whatever else they ask for is computed from it, so the second is post-processing of what was paid.
+        """
         lines = [
-            [line.leaf, line.kind, line.target, noise, str(line.epsilon), line.mu, str(line.delta)]
+            [line.leaf, line.kind, target, noise, str(line.epsilon), line.mu, str(line.delta)]
             for line in price.lines
+            for target in [self.plan.respelled(line.leaf, line.target)]
             # How many ranks are asked at once decides how a quantile's epsilon is shared, not what it is.
             for noise in ["ranks" if line.kind == "quantile" else line.noise]
         ]
         text = json.dumps([self.plan.fingerprint, lines, price.confidence])
-        return hashlib.sha256(text.encode()).hexdigest()
+        return f"{self.beginning(price)}{hashlib.sha256(text.encode()).hexdigest()}"
+
+    def beginning(self, price: Price) -> str:
+        """How fingerprints begin: what is released, then epsilon, so that they sort by it."""
+        released = hashlib.sha256(self.plan.fingerprint.encode()).hexdigest()
+        return f"{released}.{struct.pack('>d', price.epsilon).hex()}."
+
+
+def stated_epsilon(fingerprint: str) -> float:
+    """The epsilon that a fingerprint states."""
+    (epsilon,) = struct.unpack(">d", bytes.fromhex(fingerprint.split(".")[1]))
+    return float(epsilon)
 
 
 def prepare(

@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from sqlglot import exp
 
 from incrowd.catalog.types import Kind
 from incrowd.query.measure import ROWS_PER_NORM, Centre, Measure, Value
+from incrowd.query.spelling import names_of, renamed, spelled
 
 RELEASED = "released_"
 """What the tables of released numbers are called in the SQL above the leaves, with the leaf's number."""
@@ -269,15 +271,17 @@ class Plan:
         asked = {(aggregate.kind, aggregate.measures) for aggregate in self.leaves[0].aggregates}
         return len(asked) == 1 and next(iter(asked))[0] == "quantile"
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """Identifies the question in the ledger; two spellings of one question have the same.
+        """Identifies in the ledger what is released; two spellings of one question have the same.
 
-        So have all questions for ranks of one histogram without groups, for one release answers them.
+        What is computed from released numbers (names of columns, HAVING, ORDER BY, LIMIT, arithmetic) is
+        post-processing of them and no part of it. So are the ranks that are asked of one histogram without
+        groups, for one release answers them all.
         """
-        parts = ["any rank" if self.any_rank else self.outer.sql("duckdb")]
-        for leaf in self.leaves:
-            parts.append(leaf.rows.sql("duckdb"))
+        parts = ["any rank" if self.any_rank else "released"]
+        for index, leaf in enumerate(self.leaves):
+            parts.append(spelled(leaf.rows, names_of(leaf.rows)))
             parts.extend(
                 f"{aggregate.name} {aggregate.kind} {aggregate.measures} {aggregate.quantiles} "
                 f"{aggregate.sample} {aggregate.root}"
@@ -287,9 +291,16 @@ class Plan:
                 domain = None if key.domain is None else key.domain.sql("duckdb")
                 parts.append(f"{key.name} {domain} {key.values}")
             parts.extend(
-                f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
-                f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
-                f"{measure.factors}" + ("" if measure.census is None else f" {measure.census}")
+                self.respelled(
+                    index,
+                    f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
+                    f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
+                    f"{measure.factors}" + ("" if measure.census is None else f" {measure.census}"),
+                )
                 for measure in leaf.measures.values()
             )
         return "\n".join(parts)
+
+    def respelled(self, leaf: int, text: str) -> str:
+        """A text about a leaf's rows, whatever the names of tables in the question."""
+        return renamed(text, names_of(self.leaves[leaf].rows))

@@ -130,7 +130,7 @@ def test_a_ledger_on_a_server_is_copied_and_brought_back(tmp_path: Path, postgre
     spend(catalog, 0.25)
     save(catalog, tmp_path / "backup")
     with psycopg.connect(postgres_database, autocommit=True) as owner:
-        for name in ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers"):
+        for name in ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers", "incrowd_claims"):
             owner.execute(f"DROP TABLE {name}".encode())
     restore(tmp_path / "backup", catalog, lost=Charge.nothing())[0].close()
     assert left(catalog, "ana")[0] == 0.75

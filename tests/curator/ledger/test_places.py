@@ -70,8 +70,11 @@ def test_a_ledger_cut_anywhere_is_refused(path: Path, size: int) -> None:
         (["incrowd_sums"], "sums in the ledger"),
         (["incrowd_entries"], "lost its beginning"),
         (["incrowd_head"], "lacks parts"),
-        (["incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers"], "lacks parts"),
-        (["incrowd_entries", "incrowd_sums", "incrowd_answers"], "lost its beginning"),
+        (
+            ["incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers", "incrowd_claims"],
+            "lacks parts",
+        ),
+        (["incrowd_entries", "incrowd_sums", "incrowd_answers", "incrowd_claims"], "lost its beginning"),
     ],
 )
 def test_emptied_tables_are_refused(path: Path, tables: list[str], said: str) -> None:
@@ -86,7 +89,7 @@ def test_emptied_tables_are_refused(path: Path, tables: list[str], said: str) ->
 
 def test_dropped_tables_are_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as raw:
-        for name in ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers"):
+        for name in ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers", "incrowd_claims"):
             raw.execute(f"DROP TABLE {name}")
         raw.commit()
     with pytest.raises(LedgerError, match="There is no ledger at"):
@@ -95,7 +98,7 @@ def test_dropped_tables_are_refused(path: Path) -> None:
 
 def test_a_database_restored_empty_is_refused(postgres_database: str) -> None:
     Ledger.found(postgres_database, CATALOG).close()
-    names = ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers")
+    names = ("incrowd_entries", "incrowd_sums", "incrowd_head", "incrowd_answers", "incrowd_claims")
     with psycopg.connect(postgres_database, autocommit=True) as owner:
         for name in names:
             owner.execute(f"DROP TABLE {name}".encode())

@@ -31,6 +31,7 @@ def test_the_tables_are_these() -> None:
         "incrowd_entries",
         "incrowd_sums",
         "incrowd_answers",
+        "incrowd_claims",
     }
 
 

@@ -60,7 +60,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as raw:
         raw.execute("UPDATE incrowd_head SET version = 7")
         raw.commit()
-    with pytest.raises(LedgerError, match=r"newer Incrowd \(format 7, this one knows 2\); upgrade"):
+    with pytest.raises(LedgerError, match=r"newer Incrowd \(format 7, this one knows 3\); upgrade"):
         Ledger.open(path, CATALOG)
 
 

@@ -4,7 +4,8 @@
 answers, `verify` recomputes everything. It knows guarantees and charges, but no SQL, data or noise.
 """
 
-from incrowd.curator.ledger.account import Balance, Ledger, Reservation
+from incrowd.curator.ledger.account import Ledger, Reservation
+from incrowd.curator.ledger.balances import Balance
 from incrowd.curator.ledger.chain import Entry, Head
 from incrowd.curator.ledger.limits import Cap, Caps
 from incrowd.curator.ledger.verify import Verification

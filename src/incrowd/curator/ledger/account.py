@@ -18,25 +18,24 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from fractions import Fraction
 from pathlib import Path
 
 from sqlalchemy import Connection, insert, select
 
 from incrowd.catalog import Catalog
-from incrowd.curator.ledger import schema, steering
+from incrowd.curator.ledger import claims, schema, steering
 from incrowd.curator.ledger.anchors import Anchor, Note, open_anchor
+from incrowd.curator.ledger.balances import Balance, refuse_unless_all_fit
 from incrowd.curator.ledger.chain import GENESIS, Entry, Head, digest, seal
 from incrowd.curator.ledger.charges import charge_from_json, charge_to_text
 from incrowd.curator.ledger.clock import counted_day, day_of, moment_of, shown_day
-from incrowd.curator.ledger.limits import DATASET, Cap, Caps
+from incrowd.curator.ledger.limits import DATASET, Caps
 from incrowd.curator.ledger.pages import Page, entry_at, read_head, require_in_chain
 from incrowd.curator.ledger.store import Store, connect, found
 from incrowd.curator.ledger.totals import Totals
 from incrowd.curator.ledger.verify import Verification, verify
 from incrowd.errors import InvalidInput, LedgerError
-from incrowd.privacy import Capacity, Charge, Guarantee, Remaining, fits
-from incrowd.privacy.filters import affordable, price, refusal, remaining
+from incrowd.privacy import Charge, Guarantee
 
 _PAGE = 1000
 
@@ -51,42 +50,13 @@ class Reservation:
     analyst: str
     question: str
     data_version: str
-
-
-@dataclass(frozen=True, repr=False)
-class Balance:
-    """A cap, what was spent of it (today, for a daily one), and what is left."""
-
-    cap: Cap
-    spent: Charge
-
-    def __str__(self) -> str:
-        whole = f"epsilon {self.cap.epsilon:g}" + (f", delta {self.cap.delta:g}" if self.cap.delta else "")
-        return f"{self.cap.whose}: {self.left} left of {whole}"
-
-    def __repr__(self) -> str:
-        return f"<Balance {self}>"
+    holder: str = ""
+    """Who holds the claim on the question (`claims`); empty without a claim."""
 
     @property
-    def left(self) -> Remaining:
-        """What is left, rounded down."""
-        return remaining(self.cap.limit, self.spent)
-
-    @property
-    def share(self) -> float:
-        """What is left as a part of the whole, from 0 to 1, for a picture; decisions use whole units."""
-        limit = self.cap.limit
-        spent = ((price(limit.kind, self.spent), limit.main), (self.spent.epsilon, limit.epsilon))
-        return max(
-            (max(0, most - used) / most for used, most in spent if used is not None and most), default=0.0
-        )
-
-    @property
-    def affordable(self) -> float:
-        """The largest epsilon of one pure release that fits this cap."""
-        if not fits(self.cap.limit, self.spent, Charge.nothing()):
-            return 0.0  # spent beyond a lowered budget, or in a currency that this one cannot hold
-        return affordable(self.cap.limit, self.spent)
+    def who(self) -> dict[str, str]:
+        """Whose it is, and for which question on which data."""
+        return {"analyst": self.analyst, "question": self.question, "data_version": self.data_version}
 
 
 class Ledger:
@@ -171,37 +141,88 @@ class Ledger:
         LedgerError after a failed commit, the price may be spent or not; the caller must not read the data
         either way.
         """
+        paid = self._spend(analyst, guarantee, question, data_version, delta, words, now, claim=False)
+        assert paid is not None
+        return paid
+
+    def claim(
+        self,
+        analyst: str,
+        guarantee: Guarantee,
+        question: str,
+        data_version: str,
+        *,
+        delta: float = 0.0,
+        words: str | None = None,
+        now: datetime | None = None,
+    ) -> Reservation | None:
+        """Like `reserve`, with a claim on the question; None if it is claimed or on record already.
+
+        What a crashed process paid for the same question, and drew no noise for, is not paid again.
+        """
+        return self._spend(analyst, guarantee, question, data_version, delta, words, now, claim=True)
+
+    def claimed(self, analyst: str, question: str, data_version: str) -> bool:
+        """Whether a question is on record, or paid and somebody is at work on it."""
+        who = {"analyst": analyst, "question": question, "data_version": data_version}
+        with self._reading() as page:
+            return claims.at_work(page.connection, who, moment_of(None))
+
+    def draw(self, reservation: Reservation) -> bool:
+        """Say durably that noise is about to be drawn; False if somebody took over the claim."""
+        with self.writing() as page:
+            return claims.draw(page.connection, reservation.holder)
+
+    def let_go(self, reservation: Reservation) -> None:
+        """End a claim without an answer. The price stays spent, and the same question costs again."""
+        claims.let_go(reservation.holder)
+        with self.writing() as page:
+            claims.drop(page.connection, holder=reservation.holder)
+
+    def _spend(
+        self,
+        analyst: str,
+        guarantee: Guarantee,
+        question: str,
+        data_version: str,
+        delta: float,
+        words: str | None,
+        now: datetime | None,
+        *,
+        claim: bool,
+    ) -> Reservation | None:
         self.caps.held(analyst)
         self.caps.check_query(analyst, guarantee)
         _refuse_odd_text(question, "question")
         _refuse_odd_text(data_version, "data version")
-        asked, moment = guarantee.charge(delta), moment_of(now)
+        who = {"analyst": analyst, "question": question, "data_version": data_version}
+        asked, moment, holder = guarantee.charge(delta), moment_of(now), ""
         with self.writing(self._anchored()) as page:
             in_force = steering.in_force(self.caps, page.totals)
             caps = in_force.held(analyst)
-            day = counted_day(moment, page.day, self._store.name)
-            _refuse_unless_all_fit(caps, page.totals, day, asked)
-            if page.terms != in_force.terms_hash:
-                page.append("budget", in_force.terms, at=moment, terms=in_force.terms_hash)
-            totals = page.totals.charged(caps, asked, day)
-            body = {
-                "guarantee": guarantee.to_json(),
-                "charge": charge_to_text(asked),
-                "delta": repr(delta),
-                "caps": [cap.key for cap in caps],
-                "day": day,
-                "spent": {cap.key: charge_to_text(totals.spent(cap, day)) for cap in caps},
-            }
-            entry = page.append(
-                "reserve",
-                body if words is None else {**body, "words": words},
-                at=moment,
-                totals=totals,
-                day=day,
-                who={"analyst": analyst, "question": question, "data_version": data_version},
-            )
+            if claim and claims.at_work(page.connection, who, moment):
+                return None
+            entry = claims.left_behind(page.connection, who, guarantee, delta) if claim else None
+            if entry is None:
+                day = counted_day(moment, page.day, self._store.name)
+                refuse_unless_all_fit(caps, page.totals, day, asked)
+                if page.terms != in_force.terms_hash:
+                    page.append("budget", in_force.terms, at=moment, terms=in_force.terms_hash)
+                totals = page.totals.charged(caps, asked, day)
+                body = {
+                    "guarantee": guarantee.to_json(),
+                    "charge": charge_to_text(asked),
+                    "delta": repr(delta),
+                    "caps": [cap.key for cap in caps],
+                    "day": day,
+                    "spent": {cap.key: charge_to_text(totals.spent(cap, day)) for cap in caps},
+                }
+                told = {} if words is None else {"words": words}
+                entry = page.append("reserve", {**body, **told}, at=moment, totals=totals, day=day, who=who)
+            if claim:
+                holder = claims.stake(page.connection, who, entry.seq, moment)
         self.note(page)
-        return Reservation(self.identity, entry.seq, entry.hash, analyst, question, data_version)
+        return Reservation(self.identity, entry.seq, entry.hash, **who, holder=holder)
 
     def record(self, reservation: Reservation, answer: bytes, *, now: datetime | None = None) -> Entry:
         """Keep the released answer of a reservation, once."""
@@ -218,15 +239,14 @@ class Ledger:
                 raise LedgerError(
                     f"Entry {reservation.seq} has its answer already; an answer is recorded once."
                 )
-            who = {
-                "analyst": reservation.analyst,
-                "question": reservation.question,
-                "data_version": reservation.data_version,
-            }
+            who = reservation.who
             body = {"reservation": reservation.seq, "payload": digest(answer)}
             entry = page.append("answer", body, at=moment_of(now), who=who)
             row = {"seq": entry.seq, "reservation": reservation.seq, "payload": answer, **who}
             page.connection.execute(insert(schema.answers), [row])
+            if reservation.holder:
+                claims.drop(page.connection, **who)
+        claims.let_go(reservation.holder)
         return entry
 
     def recall(self, question: str, data_version: str, analyst: str) -> bytes | None:
@@ -257,7 +277,16 @@ class Ledger:
         self.caps.check_query(analyst, guarantee)
         with self._reading() as page:
             caps = steering.in_force(self.caps, page.totals).held(analyst)
-            _refuse_unless_all_fit(caps, page.totals, shown_day(moment_of(now), page.day), asked)
+            refuse_unless_all_fit(caps, page.totals, shown_day(moment_of(now), page.day), asked)
+
+    def recorded_from(self, beginning: str, data_version: str, analyst: str) -> list[str]:
+        """The questions on record for `analyst` that begin alike up to the first dot, and sort no lower."""
+        answers, alike = schema.answers.c, beginning.split(".")[0] + "."
+        same = (answers.analyst == analyst) & (answers.data_version == data_version)
+        query = select(answers.question).where(same, answers.question.between(beginning, f"{alike}g"))
+        with self._reading() as page:
+            questions = set(page.connection.scalars(query))
+        return sorted(text for text in questions if text.startswith(alike) and text >= beginning)
 
     def remaining(self, analyst: str, *, now: datetime | None = None) -> tuple[Balance, ...]:
         """What is left of each cap of `analyst`, the dataset's first."""
@@ -410,26 +439,3 @@ def _refuse_odd_text(text: str, what: str) -> None:
     # Some databases cannot hold every text; what was hashed must be what is stored.
     if not text or "\x00" in text or any(0xD800 <= ord(letter) < 0xE000 for letter in text):
         raise InvalidInput(f"The {what} must be text without null characters or halves of surrogate pairs.")
-
-
-def _refuse_unless_all_fit(caps: tuple[Cap, ...], totals: Totals, day: str, asked: Charge) -> None:
-    short = [cap for cap in caps if not fits(cap.limit, totals.spent(cap, day), asked)]
-    if short:
-        tightest = min(short, key=lambda cap: _room(cap.limit, totals.spent(cap, day), asked))
-        raise refusal(tightest.limit, totals.spent(tightest, day), asked, tightest.whose)
-
-
-def _room(limit: Capacity, spent: Charge, asked: Charge) -> Fraction:
-    """What is left as a share of what is asked, in the scarcer currency; -1 if it cannot be held."""
-    routes = (
-        (limit.main, price(limit.kind, spent), price(limit.kind, asked)),
-        (limit.epsilon, spent.epsilon, asked.epsilon),
-    )
-    open_routes = [
-        Fraction(max(0, most - used), need) for most, used, need in routes if used is not None and need
-    ]
-    if not open_routes:
-        return Fraction(-1)
-    if asked.delta:
-        return min(max(open_routes), Fraction(max(0, limit.delta - spent.delta), asked.delta))
-    return max(open_routes)

@@ -18,10 +18,11 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    UniqueConstraint,
     event,
 )
 
-VERSION = 2
+VERSION = 3
 """The stored format. A ledger written by a newer version is refused, never guessed at."""
 
 metadata = MetaData()
@@ -74,6 +75,20 @@ answers = Table(
     Column("payload", LargeBinary, nullable=False),
     Index("incrowd_answers_by_question", "question", "data_version"),
 )
+
+claims = Table(
+    "incrowd_claims",
+    metadata,
+    Column("reservation", _NUMBER, primary_key=True, autoincrement=False),
+    Column("analyst", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("data_version", Text, nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("since", Text, nullable=False),
+    Column("drawn", Integer, nullable=False),
+    UniqueConstraint("analyst", "question", "data_version"),
+)
+"""Who is at work on a paid question (`claims`): no part of the account, and left out of backups."""
 
 
 def _when_created(table: Table, dialect: str, statement: str) -> None:

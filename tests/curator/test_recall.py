@@ -1,0 +1,100 @@
+"""The same question, in the user's sense, gets the answer on record for nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from incrowd import Curator
+from incrowd.curator.curator import BETTER, FREE
+from tests.curator.test_ordinary_life import COUNT, policy
+
+ASKED = "SELECT COUNT(*) AS n FROM people WHERE age > 30 AND age <> 40"
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "SELECT COUNT(*) AS people FROM people WHERE age > 30 AND age <> 40",
+        "select count(*) as n from people as p where (40 <> p.age) and p.age > 30",
+        "SELECT COUNT(*) AS n FROM people WHERE age <> 40 AND age > 30 LIMIT 1",
+    ],
+)
+def test_another_spelling_is_free_and_has_the_same_number(tmp_path: Path, spelling: str) -> None:
+    with Curator.open(policy(tmp_path)) as curator:
+        first = curator.ask(ASKED, epsilon=1.0).to_arrow()
+        assert FREE in curator.price(spelling, epsilon=1.0).notes
+        second = curator.ask(spelling, epsilon=1.0)
+        assert second.recalled and second.to_arrow().column(0).to_pylist() == first.column(0).to_pylist()
+        assert curator.budget()[0].left.epsilon == 9
+
+
+def test_another_meaning_is_paid_for(tmp_path: Path) -> None:
+    with Curator.open(policy(tmp_path)) as curator:
+        curator.ask(ASKED, epsilon=1.0)
+        for other in (ASKED.replace("AND", "OR"), ASKED.replace("> 30", "< 30"), ASKED.replace("40", "41")):
+            assert not curator.ask(other, epsilon=1.0).recalled
+        assert curator.budget()[0].left.epsilon == 6
+
+
+def test_what_is_computed_from_released_numbers_is_free_and_follows_the_second_question(
+    tmp_path: Path,
+) -> None:
+    with Curator.open(policy(tmp_path)) as curator:
+        first = curator.ask(ASKED, epsilon=1.0).to_arrow()["n"][0].as_py()
+        double = curator.ask(ASKED.replace("COUNT(*) AS n", "2 * COUNT(*) AS twice"), epsilon=1.0)
+        assert double.recalled and double.to_arrow()["twice"][0].as_py() == 2 * first
+
+
+def test_times_and_names_of_files_make_no_other_data(tmp_path: Path) -> None:
+    file = policy(tmp_path)
+    rows = tmp_path / "people.parquet"
+    with Curator.open(file) as curator:
+        first = curator.ask(COUNT, epsilon=1.0).to_arrow()
+        os.utime(rows)
+        assert curator.ask(COUNT, epsilon=1.0).to_arrow() == first
+    shutil.copy(rows, tmp_path / "moved.parquet")
+    rows.unlink()
+    for name in ("moved.parquet", str(tmp_path / "moved.parquet"), "./*.parquet"):
+        file.write_text(re.sub("parquet: [^}]*", f"parquet: '{name}'", file.read_text()))
+        with Curator.open(file) as curator:
+            assert FREE in curator.price(COUNT, epsilon=1.0).notes
+            assert curator.ask(COUNT, epsilon=1.0).to_arrow() == first
+            assert curator.budget()[0].left.epsilon == 9
+
+
+def test_other_rows_are_other_data_whatever_the_times_say(tmp_path: Path) -> None:
+    file = policy(tmp_path)
+    rows = tmp_path / "people.parquet"
+    with Curator.open(file) as curator:
+        curator.ask(COUNT, epsilon=1.0)
+        before, seen = rows.read_bytes(), rows.stat()
+        ages = [age % 89 for age in range(100)]
+        pq.write_table(pa.table({"id": range(100), "age": ages}), rows)
+        os.utime(rows, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        assert not curator.ask(COUNT, epsilon=1.0).recalled
+        rows.write_bytes(before)
+        assert curator.ask(COUNT, epsilon=1.0).recalled
+        assert curator.budget()[0].left.epsilon == 8
+
+
+def test_a_cheaper_ask_gets_the_better_answer_on_record(tmp_path: Path) -> None:
+    with Curator.open(policy(tmp_path)) as curator:
+        for epsilon in (0.25, 1.0, 2.0):
+            curator.ask(COUNT, epsilon=epsilon)
+        best = curator.ask(COUNT, epsilon=2.0)
+        assert BETTER.format(2) in curator.price(COUNT, epsilon=0.5).notes
+        cheap = curator.ask(COUNT, epsilon=0.5)
+        assert cheap.recalled and cheap.to_arrow() == best.to_arrow()
+        assert cheap.to_pandas(intervals=0.95).equals(best.to_pandas(intervals=0.95))
+        assert FREE in curator.price(COUNT, epsilon=1.0).notes
+        assert curator.budget()[0].left.epsilon == 6.75
+        assert not curator.ask(COUNT, epsilon=2.5).recalled
+        assert not curator.ask(COUNT, epsilon=0.5, confidence=0.9).recalled
+        assert not curator.ask(f"{COUNT} WHERE age > 3", epsilon=0.5).recalled
