@@ -17,8 +17,19 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from incrowd.backends.builder import PAIRS, SHARES, Builder
-from incrowd.backends.measures import BALL_BITS, joint_steps, share_of, weight_of
-from incrowd.backends.trees import applied, cast, chosen, column, integer, joined, total_of, wide
+from incrowd.backends.measures import BALL_BITS, joint_steps, one_in_steps, share_of, weight_of
+from incrowd.backends.trees import (
+    applied,
+    cast,
+    chosen,
+    column,
+    count,
+    integer,
+    joined,
+    number,
+    total_of,
+    wide,
+)
 from incrowd.query import Measure
 from incrowd.query.measure import BALL
 
@@ -40,12 +51,13 @@ def ball_sums(builder: Builder, measures: Sequence[Measure]) -> dict[str, exp.Ex
     """For each measure of a ball, what is summed over pairs that are joined with their unit's share."""
     sums = [_pair_sum(builder, measure, measure.step, _CLAMP) for measure in measures]
     if measures[0].norm == 1:
-        weight = builder.shares.name(_norm(sums))
-        share = builder.shares.name(share_of(builder.shares[weight], BALL))
+        weight = column(builder.shares.name(_norm(sums)))
+        share = builder.factors.name(share_of(weight, BALL))
     else:
-        weight = builder.shares.name(_square_norm(sums, _COARSE))
-        heavy = builder.shares.name(_square_norm(sums, _COARSEST))
-        share = builder.shares.name(_share_l2(builder.shares[weight], builder.shares[heavy]))
+        weight, heavy = (
+            column(builder.shares.name(_square_norm(sums, coarse))) for coarse in (_COARSE, _COARSEST)
+        )
+        share = builder.factors.name(_share_l2(weight, heavy))
     return {
         measure.name: cast(
             exp.Trunc(this=joined(exp.Mul, column(name, PAIRS), column(share, SHARES))), exp.DType.BIGINT
@@ -64,12 +76,22 @@ def ball_weight(builder: Builder, measures: Sequence[Measure]) -> str:
 
 def _pair_sum(builder: Builder, measure: Measure, step: float, most: int) -> str:
     """The column of `pairs` that holds a unit's sum in a group, clamped; 0 where there is none."""
+    if not measure.factors:
+        return builder.pairs.name(_row_count(builder, measure, one_in_steps(step), most))
     row = builder.rows.name(joint_steps(measure, step))
     summed, largest = total_of(column(row)), wide(most)
     least = applied(exp.Neg, largest)
     below, above = joined(exp.LT, summed, least), joined(exp.GT, summed, largest)
     inside = chosen((below, least), (above, largest), default=summed)
     return builder.pairs.name(cast(inside, exp.DType.BIGINT))
+
+
+def _row_count(builder: Builder, measure: Measure, one: int, most: int) -> exp.Expr:
+    """The number of rows in which a count counts, in steps, clamped: cheaper than a sum of ones."""
+    flag = None if measure.present is None else builder.rows.name(measure.present.copy())
+    rows = count() if flag is None else count(chosen((column(flag), number(1))))
+    few = joined(exp.LTE, rows, integer(most // max(one, 1)))
+    return chosen((few, joined(exp.Mul, rows, integer(one))), default=integer(most if one else 0))
 
 
 def _norm(sums: Sequence[str]) -> exp.Expr:

@@ -15,6 +15,7 @@ from incrowd.catalog.types import SQL_TYPES
 from incrowd.query import Leaf
 
 ROWS, TOTALS, PAIRS, SHARES = "__rows", "__totals", "__pairs", "__shares"
+_WEIGHTS = "__weights"
 """The names of a statement's common table expressions, from which parts select."""
 
 
@@ -73,6 +74,10 @@ class Columns:
     def __bool__(self) -> bool:
         return bool(self._nodes)
 
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._nodes)
+
     def picked(self) -> list[exp.Expr]:
         """The columns as SELECT lists them."""
         return [named(node, name) for name, node in self._nodes.items()]
@@ -86,6 +91,8 @@ class Builder:
         self.keys = tuple(key.name for key in leaf.keys)
         self.rows, self.totals = Columns("v"), Columns("t")
         self.pairs, self.shares = Columns("q"), Columns("s")
+        self.factors = Columns("f")
+        """What is computed from columns of `shares`, which it may name more than once."""
         self.stacked: list[Stacked] = []
 
     def stack(self, part: Stacked) -> None:
@@ -100,8 +107,16 @@ class Builder:
         if self.pairs or self.shares:
             relations.append(_relation(PAIRS, _grouped(self.pairs, ROWS, [*units, *self.keys]), True))
         if self.shares:
-            relations.append(_relation(SHARES, _grouped(self.shares, PAIRS, units)))
+            weights = _WEIGHTS if self.factors else SHARES
+            relations.append(_relation(weights, _grouped(self.shares, PAIRS, units)))
+        if self.factors:
+            relations.append(_relation(SHARES, self._with_factors()))
         return relations
+
+    def _with_factors(self) -> exp.Select:
+        kept = [column(name) for name in (*self.leaf.units, *self.shares.names())]
+        weights = exp.From(this=_named_table(_WEIGHTS))
+        return exp.Select(expressions=[*kept, *self.factors.picked()], from_=weights)
 
     def _read_rows(self) -> exp.Select:
         rows = self.leaf.rows

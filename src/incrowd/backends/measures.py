@@ -67,6 +67,11 @@ def joint_steps(measure: Measure, step: float) -> exp.Expr:
     return _steps_between(measure, step, (low, high), (ends[0], ends[1]))
 
 
+def one_in_steps(step: float) -> int:
+    """What a row adds to the count of a ball in steps of any size, within 2^50."""
+    return min(math.floor((1.0 + step / 2) * (1 / step)), 1 << _PAIR_BITS)
+
+
 def _steps_between(
     measure: Measure, step: float, ends: tuple[float, float], steps: tuple[int, int]
 ) -> exp.Expr:
