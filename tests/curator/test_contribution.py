@@ -226,3 +226,22 @@ def test_totals_share_their_epsilon_by_their_caps(cap: float, span: float) -> No
     small, large = caps.totals_shares(cap, cap * span)
     assert small + large == pytest.approx(1.0)
     assert caps.LEAST_TOTAL <= small <= 0.5 + 1e-12
+
+
+JOINT = Situation("joint", epsilon=1.0, epsilon_sums=1.0, row=64.0, counts=True)
+
+
+@pytest.mark.parametrize(
+    ("held", "cap", "factor"),
+    [
+        # Units that are all light may weigh four times as much; at half of the cap, twice.
+        ([0] * 7 + [1_000], 2.0**12, caps.LIGHTEST),
+        ([0] * 7 + [1_000], 2.0**8, 0.5),
+        ([0] * 7 + [1_000], 2.0**7, 1.0),
+        # A few units with most of the rows decide it, not the many light ones.
+        ([0] * 7 + [1_000] + [0] * 6 + [100], 2.0**14, 1.0),
+        ([], 2.0**12, 1.0),
+    ],
+)
+def test_counts_weigh_more_only_where_that_cuts_little(held: list[int], cap: float, factor: float) -> None:
+    assert caps.lighter(cells_of(held), cap, JOINT) == factor

@@ -34,9 +34,13 @@ LEAST_TOTAL = 0.1
 Use = Literal["total", "rescaled", "sum", "rank", "joint"]
 """One sum over all rows; sums by group that are scaled back up; sums by group as they are; quantiles; balls.
 """
-JOINT_BIAS = {1: 0.75, 2: 0.45}
+JOINT_BIAS = {1: 0.5, 2: 0.4}
 """How far shrinking heavy units may move an average: by this part of what is cut, in spreads. By norm: in L2,
 where there are many groups, a unit is heavy rather by its many rows than by its extreme values."""
+LIGHTEST = 0.25
+"""By how much a ball's count may weigh more at most: below, its noise hardly matters any more."""
+_KEPT_LIGHT = 0.9
+"""The part of the weight under a cap that is still counted when the count weighs more."""
 _DOUBTED = 2
 """For a ball, so many cells above the highest believed one count too, as far as they are not negative."""
 SPAN = 12
@@ -126,16 +130,21 @@ def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
 def lighter(cells: NDArray[np.int64], cap: float, situation: Situation) -> float:
     """By how much a ball's count may weigh more than in its census, as a factor of 1 or less for its scale.
 
-    Where most units weigh far less than the cap, their counts can weigh more without being cut, and need less
-    noise. Nine of ten units are kept below half of the cap.
+    Where units weigh far less than the cap, their counts can weigh more without being cut, and need less
+    noise. It goes by halves, as long as little weight is cut that the cap would have kept: what is cut twice
+    would have needed no such cap.
     """
     rate = situation.epsilon / situation.distance
     top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
     held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
     if not held.any():
         return 1.0
-    most = 2.0 ** int(np.searchsorted(np.cumsum(held), 0.9 * held.sum()))
-    return float(min(1.0, 2.0 * most / cap))
+    weights = _MIDDLE * 2.0 ** np.arange(len(cells))
+    least = _KEPT_LIGHT * float(held @ np.minimum(weights, cap))
+    factor = 1.0
+    while factor > LIGHTEST and held @ np.minimum(weights, cap * factor / 2) >= least:
+        factor /= 2
+    return factor
 
 
 def total_cap(measure: Measure, epsilon: float, distance: int) -> float:
