@@ -186,18 +186,18 @@ def test_every_point_uses_its_part_of_epsilon_and_no_more(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("ranks", "grouped", "parts"),
+    ("ranks", "kept", "parts"),
     [
-        ((0.5,), False, [("1/10", 2_048), ("3/10", 2_048)]),
-        ((0.5, 0.5, 0.1), False, [("1/10", 2_048), ("3/10", 2_048)]),
-        ((0.5,), True, [("1/2", 2_048)]),
+        ((0.5,), True, [("1/10", 2_048), ("3/10", 2_048)]),
+        ((0.5, 0.5, 0.1), True, [("1/10", 2_048), ("3/10", 2_048)]),
+        ((0.5,), False, [("1/2", 2_048)]),
         ((0.1, 0.2, 0.3), False, [("1/2", 2_048)]),
         ((0.1, 0.2, 0.3), True, [("1/2", 2_048)]),
     ],
 )
 def test_windows_and_trees_use_what_the_points_leave(
     ranks: tuple[float, ...],
-    grouped: bool,
+    kept: bool,
     parts: list[tuple[str, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -211,10 +211,10 @@ def test_windows_and_trees_use_what_the_points_leave(
 
     for module in (rank_tree, quantiles):
         monkeypatch.setattr(module, "Laplace", Noted)
-    _, kept = quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95, grouped)
+    _, tree = quantiles.release(histograms([1] * 81, reach=1_500), ranks, Fraction(1), 0.95, kept)
     assert quantiles.levels_of(81) == 2
     assert made == [(Fraction(epsilon), reach) for epsilon, reach in parts]
-    assert (kept is not None) == (not grouped)
+    assert (tree is not None) == kept
 
 
 @pytest.mark.parametrize("shares", [quantiles.DRAWN, quantiles.DRAWN_AND_KEPT, quantiles.TREE_ALONE])

@@ -168,7 +168,25 @@ def test_a_kept_tree_answers_every_rank_like_the_one_it_was_drawn_as() -> None:
     for held in (tree, stored):
         ends = find(held, ranks, 1, 0.95)
         assert ends.points[:, 0].tolist() == [truth_of(cells, rank) for rank in ranks]
-    assert [len(level) for level in stored.levels] == [stored.shape.branching**k for k in (1, 2)]
+    assert [level.shape for level in stored.levels] == [(1, stored.shape.branching**k) for k in (1, 2)]
+
+
+def test_kept_trees_of_groups_answer_for_each_of_them() -> None:
+    """With next to no noise. Groups may be empty, put in another order, or missing altogether."""
+    groups = [np.array([9, 1, 1, 1] * 20), np.zeros(80, np.int64), np.array([0, 1, 1, 9] * 20)]
+    place, cell = np.repeat(np.arange(3), 80), np.tile(np.arange(80), 3)
+    shape = shape_of(80)
+    forest = Forest(place, cell, np.concatenate(groups), shape.size)
+    tree = Drawing(forest, np.array([2, 0, 1]), shape, Fraction(100_000), 1).whole()
+    again = Tree.from_json(json.loads(json.dumps(tree.in_order(np.array([1, 2, 0])).to_json())))
+    ends = find(again, (0.2, 0.7), 1, 0.95)
+    for number, rank in enumerate((0.2, 0.7)):
+        assert [ends.points[number, place] for place in (0, 2)] == [
+            truth_of(groups[0], rank),
+            truth_of(groups[2], rank),
+        ]
+    none = Tree.from_json(json.loads(json.dumps(tree.in_order(np.array([], np.int64)).to_json())))
+    assert find(none, (0.5,), 1, 0.95).points.shape == (1, 0)
 
 
 @pytest.mark.statistical

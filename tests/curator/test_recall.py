@@ -98,3 +98,23 @@ def test_a_cheaper_ask_gets_the_better_answer_on_record(tmp_path: Path) -> None:
         assert not curator.ask(COUNT, epsilon=2.5).recalled
         assert not curator.ask(COUNT, epsilon=0.5, confidence=0.9).recalled
         assert not curator.ask(f"{COUNT} WHERE age > 3", epsilon=0.5).recalled
+
+
+def test_other_ranks_of_public_groups_are_free_and_covered() -> None:
+    """With little noise. Each town's ages are apart, so that trees in a wrong order would show."""
+    towns, ages = ["york", "bath", "hull"], [range(20, 40), range(50, 70), range(80, 100)]
+    rows = [(town, age) for town, span in zip(towns, ages, strict=True) for age in span for _ in range(50)]
+    frame = pa.table({"town": [town for town, _ in rows], "age": [age for _, age in rows]})
+    with pytest.warns(UserWarning, match="protects nobody"):
+        curator = Curator.from_tables(
+            people=frame, unit="row", bounds={"age": (0, 120)}, domains={"town": towns}, budget=(100, 1e-6)
+        )
+    curator.ask("SELECT town, MEDIAN(age) AS a FROM people GROUP BY town", 20.0)
+    other = "SELECT town, QUANTILE_CONT(age, 0.87) AS a FROM people GROUP BY town ORDER BY a"
+    assert FREE in curator.price(other, 20.0).notes
+    answer = curator.ask(other, 20.0)
+    assert answer.recalled and curator.budget()[0].left.epsilon == 80
+    said = dict(zip(*answer.to_arrow().to_pydict().values(), strict=True))
+    assert {town: said[town] for town in towns} == {"york": 37, "bath": 67, "hull": 97}
+    mixed = "SELECT town, MEDIAN(age) AS a, COUNT(*) AS n FROM people GROUP BY town"
+    assert not curator.ask(mixed, 20.0).recalled

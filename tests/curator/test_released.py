@@ -230,7 +230,7 @@ def test_a_quantile_is_its_cell_and_beyond_its_confidence_only_the_bounds_are_su
 def test_other_ranks_and_more_confidence_are_read_from_the_tree_on_record() -> None:
     """16 cells in one level, 1,000 steps in each, with noise of next to nothing."""
     row = 1 << -measure("m0", buckets=16, whole=False).exponent
-    tree = Tree(Shape(16, 1), 1.0, (np.full(16, 1_000 * row, dtype=np.int64),))
+    tree = Tree(Shape(16, 1), 1.0, (np.full((1, 16), 1_000 * row, dtype=np.int64),))
     table = pa.table({"m0@0.5": [6], "m0@0.5_low": [4], "m0@0.5_high": [8]})
     released = Released.from_bytes(Released(table, {}, confidence=0.9, trees={"m0": tree}).to_bytes())
     other = Aggregate("a0", "quantile", "QUANTILE(x, 0.9)", ("m0",), (0.9,))
@@ -247,6 +247,12 @@ def test_rows_are_sorted_by_all_keys() -> None:
     released = Released(table, {})
     assert released.sorted_by_keys(2).table.column("m0").to_pylist() == [4, 2, 3, 1]
     assert released.sorted_by_keys(0) is released
+
+
+def test_trees_are_sorted_with_their_groups() -> None:
+    tree = Tree(Shape(2, 1), 1.0, (np.array([[1, 2], [3, 4]]),))
+    released = Released(pa.table({"k0": ["b", "a"]}), {}, trees={"m0": tree}).sorted_by_keys(1)
+    assert released.trees["m0"].levels[0].tolist() == [[3, 4], [1, 2]]
 
 
 def test_a_release_is_for_95_percent_unless_it_says_otherwise() -> None:

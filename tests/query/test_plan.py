@@ -95,7 +95,7 @@ def test_names_of_tables_inside_texts_are_values() -> None:
     assert plan_of(sql, "user").fingerprint != plan_of(third, "user").fingerprint
 
 
-def test_all_ranks_of_one_histogram_without_groups_are_one_question() -> None:
+def test_all_ranks_of_one_histogram_without_private_groups_are_one_question() -> None:
     """One release answers them: what is computed from its ranks is post-processing."""
     plans = [
         plan_of(f"SELECT {asked} AS a FROM visits", "user")

@@ -376,7 +376,7 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
                 if leaf.measures[target].norm == 2:
                     mu = _shared_mu({key: part}, own_delta / 2)[key]
             if kind == "quantile":
-                shares = shares_of(leaf.ranks(target), bool(leaf.keys))
+                shares = shares_of(leaf.ranks(target), leaf.keeps_trees)
                 noise = "exponential" if shares.points else "laplace"
                 levels = levels_of(leaf.measures[target].buckets)
             if kind == "keys" and not leaf.units:

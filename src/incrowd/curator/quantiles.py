@@ -23,8 +23,9 @@ and an interval is widened to hold its point: both are free.
 Windows. The intervals of drawn points come from noisy weights of ranges around them (`rank_window`).
 
 Tree. More ranks than MOST_DRAWN come with their intervals from a noisy tree over the cells (`rank_tree`),
-which serves any number of them at once. Where there are no groups, a release always has a tree, drawn whole:
-it is kept, and answers every other rank of the same rows later, which is post-processing.
+which serves any number of them at once. Without groups, or with a few public ones (`Leaf.keeps_trees`), a
+release always has trees, drawn whole: they are kept, and answer every other rank of the same rows later,
+which is post-processing.
 
 The guarantee of a release is the composition of its parts: what each does depends on the rows and on what the
 parts before it released, and costs its share whatever that was.
@@ -45,12 +46,11 @@ from incrowd.curator.rank_window import ends_of
 from incrowd.mechanisms import Laplace
 from incrowd.noise import categorical
 from incrowd.query import Measure
+from incrowd.query.plan import TREE_CELLS
 
 MOST = 2**62
 MOST_DRAWN = 2
 _LUCKY = 1.25
-TREE_CELLS = 4_096
-"""The most leaves of a tree. A drawn point may be finer; more levels would widen all intervals."""
 CHAIN = 1024
 """Laplace noise is stated as a chain of this many steps, so sensitivities are multiples of it."""
 Whole = NDArray[np.int64]
@@ -70,11 +70,11 @@ DRAWN_AND_KEPT = Shares(Fraction(1, 2), Fraction(3, 10), Fraction(1, 5))
 TREE_ALONE = Shares(Fraction(0), Fraction(0), Fraction(1))
 
 
-def shares_of(ranks: tuple[float, ...], grouped: bool) -> Shares:
-    """How epsilon is shared for some ranks of each group, or of all rows."""
+def shares_of(ranks: tuple[float, ...], kept: bool) -> Shares:
+    """How epsilon is shared for some ranks; kept: whether trees are kept for others."""
     if not draws_points(ranks):
         return TREE_ALONE
-    return DRAWN if grouped else DRAWN_AND_KEPT
+    return DRAWN_AND_KEPT if kept else DRAWN
 
 
 @dataclass(frozen=True)
@@ -147,23 +147,23 @@ def _merged(buckets: int) -> int:
 
 
 def release(
-    histograms: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float, grouped: bool
+    histograms: Histograms, ranks: tuple[float, ...], epsilon: Fraction, confidence: float, kept: bool
 ) -> tuple[Quantiles, Tree | None]:
-    """The quantiles of every group, and the tree that is kept where there are no groups."""
+    """The quantiles of every group, and the trees where they are to be kept."""
     order = tuple(sorted(set(ranks)))
-    shares = shares_of(ranks, grouped)
+    shares = shares_of(ranks, kept)
     tree: Nodes | None = None
     if shares.tree:
         drawing = _tree(histograms, epsilon * shares.tree)
-        tree = drawing if grouped else drawing.whole()
+        tree = drawing.whole() if kept else drawing
     if shares.points:
         found = _drawn(histograms, order, epsilon * shares.points, epsilon * shares.window, confidence)
     else:
         assert tree is not None
         found = read(tree, histograms.buckets, order, histograms.row, confidence)
     asked = [order.index(rank) for rank in ranks]
-    kept = tree if isinstance(tree, Tree) else None
-    return Quantiles(found.points[asked], found.lows[asked], found.highs[asked]), kept
+    whole = tree if isinstance(tree, Tree) else None
+    return Quantiles(found.points[asked], found.lows[asked], found.highs[asked]), whole
 
 
 def _tree(histograms: Histograms, epsilon: Fraction) -> Drawing:

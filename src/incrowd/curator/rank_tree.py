@@ -5,10 +5,11 @@ cells below it. A unit adds at most C to all cells of all groups together, so at
 with Laplace noise of scale h C / epsilon on every node, h levels spend epsilon together. Replacing a unit
 moves a level by 2 C: the caller's sensitivity has the distance in it.
 
-With groups, noise is drawn for the nodes that are looked at, once each. That is the release of the whole
-tree, of which only a part is read: which part depends on nothing but noisy numbers, so the guarantee is that
-of the whole. Without groups, the whole tree is drawn and kept with the answer (`Tree`): every rank that is
-asked for later is computed from it, which costs nothing and reads no row.
+Where there are many groups, noise is drawn for the nodes that are looked at, once each. That is the release
+of the whole trees, of which only a part is read: which part depends on nothing but noisy numbers, so the
+guarantee is that of the whole. Without groups, or with a few public ones, the trees are drawn whole and kept
+with the answer (`Tree`): every rank that is asked for later is computed from them, which costs nothing and
+reads no row.
 
 Estimates. For an edge between cells, let P be the weight left of it and T the weight of the group. Both are
 estimated by least squares from the children of all nodes on the path from the root to the edge, which is
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -103,7 +104,7 @@ class Ends:
 
 @dataclass(frozen=True)
 class Tree:
-    """All noisy nodes of the tree of one group, released: the nodes of each level below the root."""
+    """All noisy nodes of the trees of some groups, released: by level below the root, a line per group."""
 
     shape: Shape
     variance: float
@@ -112,11 +113,17 @@ class Tree:
     @property
     def groups(self) -> int:
         """How many groups there are."""
-        return 1
+        return len(self.levels[0])
 
     def children(self, nodes: Whole, level: int) -> Floats:
-        """The noisy children, at a level, of a node for each walk."""
-        return self.levels[level - 1].reshape(-1, self.shape.branching)[nodes].astype(np.float64)
+        """The noisy children, at a level, of a node for each walk and group."""
+        branching = self.shape.branching
+        families = self.levels[level - 1].reshape(self.groups, branching ** (level - 1), branching)
+        return families[np.arange(self.groups), nodes].astype(np.float64)
+
+    def in_order(self, places: Whole) -> Tree:
+        """The trees of the groups in these places."""
+        return replace(self, levels=tuple(level[places] for level in self.levels))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -157,12 +164,12 @@ class Drawing:
         return noisy[back.reshape(nodes.shape)]
 
     def whole(self) -> Tree:
-        """The tree of the only group, all of its nodes drawn."""
-        (place,) = self._places
+        """The trees of all groups, all of their nodes drawn."""
         levels = []
         for level in range(1, self.shape.height + 1):
-            child = np.arange(self.shape.branching**level)
-            levels.append(self._noisy(np.full(len(child), place), child, level))
+            width = self.shape.branching**level
+            child, place = np.tile(np.arange(width), self.groups), np.repeat(self._places, width)
+            levels.append(self._noisy(place, child, level).reshape(self.groups, width))
         return Tree(self.shape, self.variance, tuple(levels))
 
     def _noisy(self, place: Whole, child: Whole, level: int) -> Whole:

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.curator import moments
 from incrowd.curator import quantiles as quantile_cells
@@ -282,7 +283,10 @@ class Released:
         """In the order of the keys, so that the engine's own order shows nothing."""
         if not keys or not self.table.num_rows:
             return self
-        return replace(self, table=self.table.sort_by([(f"k{index}", "ascending") for index in range(keys)]))
+        order = pc.sort_indices(self.table, [(f"k{index}", "ascending") for index in range(keys)])
+        places = order.to_numpy(zero_copy_only=False)
+        trees = {name: tree.in_order(places) for name, tree in self.trees.items()}
+        return replace(self, table=self.table.take(order), trees=trees)
 
 
 def rank_column(histogram: str, rank: float, end: str = "") -> str:

@@ -191,7 +191,7 @@ def _quantiles(
     histograms = quantiles.Histograms(
         *exact.cells[name], shown, measure.buckets, reach, 1 << -measure.exponent
     )
-    drawn, tree = quantiles.release(histograms, ranks, line.epsilon, price.confidence, bool(leaf.keys))
+    drawn, tree = quantiles.release(histograms, ranks, line.epsilon, price.confidence, leaf.keeps_trees)
     columns = {}
     for place, rank in enumerate(ranks):
         for end, cells in (("", drawn.points), ("_low", drawn.lows), ("_high", drawn.highs)):

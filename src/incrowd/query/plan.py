@@ -22,6 +22,10 @@ from incrowd.query.spelling import names_of, renamed, spelled
 
 RELEASED = "released_"
 """What the tables of released numbers are called in the SQL above the leaves, with the leaf's number."""
+TREE_CELLS = 4_096
+"""The most leaves of a tree of quantiles: more levels would widen all intervals."""
+MOST_KEPT = 2**17
+"""The most leaves that the trees of all groups have together where they are kept."""
 FEW_SHOWN = 5
 """Where a count decides which groups are shown, units in up to so many groups are bounded in L1."""
 
@@ -153,6 +157,23 @@ class Leaf:
         return math.prod(listed)
 
     @property
+    def keeps_trees(self) -> bool:
+        """Whether quantiles come with whole trees, which answer other ranks later.
+
+        With groups, if nothing else is asked, and if the trees of all groups are small enough to be kept.
+        """
+        if not self.keys:
+            return True
+        leaves = sum(min(measure.buckets, TREE_CELLS) for measure in self.measures.values())
+        return self.lone_histogram and self.listed_groups * leaves <= MOST_KEPT
+
+    @property
+    def lone_histogram(self) -> bool:
+        """True if nothing is asked but ranks of one histogram."""
+        asked = {(aggregate.kind, aggregate.measures) for aggregate in self.aggregates}
+        return len(asked) == 1 and next(iter(asked))[0] == "quantile"
+
+    @property
     def columns(self) -> Mapping[str, Key | Aggregate]:
         """The columns of the leaf's released table, by name: keys k0, k1, ..., then aggregates a0, a1, ..."""
         columns: tuple[Key | Aggregate, ...] = (*self.keys, *self.aggregates)
@@ -265,19 +286,16 @@ class Plan:
 
     @property
     def any_rank(self) -> bool:
-        """True if nothing is asked but ranks of one histogram without groups: its tree answers all others."""
-        if len(self.leaves) != 1 or self.leaves[0].keys:
-            return False
-        asked = {(aggregate.kind, aggregate.measures) for aggregate in self.leaves[0].aggregates}
-        return len(asked) == 1 and next(iter(asked))[0] == "quantile"
+        """True if nothing is asked but ranks of one histogram whose trees are kept, and answer all others."""
+        return len(self.leaves) == 1 and self.leaves[0].keeps_trees and self.leaves[0].lone_histogram
 
     @cached_property
     def fingerprint(self) -> str:
         """Identifies in the ledger what is released; two spellings of one question have the same.
 
         What is computed from released numbers (names of columns, HAVING, ORDER BY, LIMIT, arithmetic) is
-        post-processing of them and no part of it. So are the ranks that are asked of one histogram without
-        groups, for one release answers them all.
+        post-processing of them and no part of it. So are the ranks that are asked of one histogram whose
+        trees are kept, for one release answers them all.
         """
         parts = ["any rank" if self.any_rank else "released"]
         for index, leaf in enumerate(self.leaves):
