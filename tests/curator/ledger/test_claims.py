@@ -9,11 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
 from incrowd.catalog import SOLE_ANALYST, check
-from incrowd.curator.ledger import Ledger, claims
+from incrowd.curator.ledger import Ledger, claims, schema
 from incrowd.curator.ledger.backups import backup
+from incrowd.curator.ledger.pages import Page
 from incrowd.curator.ledger.store import connect
+from incrowd.errors import LedgerError
 from incrowd.privacy import pure
 from incrowd.privacy.amounts import UNITS
 
@@ -54,6 +57,12 @@ def spent(ledger: Ledger) -> float:
     epsilon = ledger.remaining(SOLE_ANALYST)[0].spent.epsilon
     assert epsilon is not None
     return epsilon / UNITS
+
+
+def holders(ledger: Ledger) -> list[str]:
+    """Who holds claims."""
+    with ledger.store.reading() as connection:
+        return list(connection.scalars(select(schema.claims.c.holder)))
 
 
 def crashed(place: str, *, drawn: bool) -> int:
@@ -123,6 +132,38 @@ def test_an_error_ends_a_claim_and_leaves_the_price_spent(ledger: Ledger) -> Non
     assert not ledger.claimed(SOLE_ANALYST, "q", "v")
     assert ledger.claim(SOLE_ANALYST, pure(0.25), "q", "v") is not None
     assert spent(ledger) == 0.5
+
+
+def test_nobody_waits_for_a_payment_that_failed_at_its_end(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable(page: Page) -> None:
+        raise LedgerError("The anchor cannot be used.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "note", unreachable)
+        with pytest.raises(LedgerError, match="anchor"):
+            ledger.claim(SOLE_ANALYST, pure(0.25), "q", "v")
+    assert holders(ledger) == []
+    assert ledger.claim(SOLE_ANALYST, pure(0.25), "q", "v") is not None
+    assert spent(ledger) == 0.5
+
+
+def test_a_claim_that_could_not_be_ended_ends_with_the_next_one(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreachable() -> None:
+        raise LedgerError("The ledger cannot be reached.")
+
+    kept, lost = (ledger.claim(SOLE_ANALYST, pure(0.25), question, "v") for question in ("kept", "lost"))
+    assert kept is not None and lost is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(ledger, "writing", unreachable)
+        with pytest.raises(LedgerError, match="reached"):
+            ledger.let_go(lost)
+    assert set(holders(ledger)) == {kept.holder, lost.holder}
+    after = ledger.claim(SOLE_ANALYST, pure(0.25), "other", "v")
+    assert after is not None and set(holders(ledger)) == {kept.holder, after.holder}
 
 
 def test_a_claim_of_another_machine_is_left_behind_after_an_hour(

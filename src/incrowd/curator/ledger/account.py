@@ -141,7 +141,7 @@ class Ledger:
         LedgerError after a failed commit, the price may be spent or not; the caller must not read the data
         either way.
         """
-        paid = self._spend(analyst, guarantee, question, data_version, delta, words, now, claim=False)
+        paid = self._spend(analyst, guarantee, question, data_version, delta, words, now, holder="")
         assert paid is not None
         return paid
 
@@ -160,7 +160,14 @@ class Ledger:
 
         What a crashed process paid for the same question, and drew no noise for, is not paid again.
         """
-        return self._spend(analyst, guarantee, question, data_version, delta, words, now, claim=True)
+        holder = claims.new_holder()
+        try:
+            return self._spend(analyst, guarantee, question, data_version, delta, words, now, holder=holder)
+        except BaseException:
+            # The payment may be on disk with its claim, for which nobody must wait.
+            with contextlib.suppress(LedgerError):
+                self._end_claim(holder)
+            raise
 
     def claimed(self, analyst: str, question: str, data_version: str) -> bool:
         """Whether a question is on record, or paid and somebody is at work on it."""
@@ -175,9 +182,12 @@ class Ledger:
 
     def let_go(self, reservation: Reservation) -> None:
         """End a claim without an answer. The price stays spent, and the same question costs again."""
-        claims.let_go(reservation.holder)
-        with self.writing() as page:
-            claims.drop(page.connection, holder=reservation.holder)
+        self._end_claim(reservation.holder)
+
+    def _end_claim(self, holder: str) -> None:
+        if claims.let_go(holder):
+            with self.writing() as page:
+                claims.drop(page.connection, holder=holder)
 
     def _spend(
         self,
@@ -189,20 +199,20 @@ class Ledger:
         words: str | None,
         now: datetime | None,
         *,
-        claim: bool,
+        holder: str,
     ) -> Reservation | None:
         self.caps.held(analyst)
         self.caps.check_query(analyst, guarantee)
         _refuse_odd_text(question, "question")
         _refuse_odd_text(data_version, "data version")
         who = {"analyst": analyst, "question": question, "data_version": data_version}
-        asked, moment, holder = guarantee.charge(delta), moment_of(now), ""
+        asked, moment = guarantee.charge(delta), moment_of(now)
         with self.writing(self._anchored()) as page:
             in_force = steering.in_force(self.caps, page.totals)
             caps = in_force.held(analyst)
-            if claim and claims.at_work(page.connection, who, moment):
+            if holder and claims.at_work(page.connection, who, moment):
                 return None
-            entry = claims.left_behind(page.connection, who, guarantee, delta) if claim else None
+            entry = claims.left_behind(page.connection, who, guarantee, delta) if holder else None
             if entry is None:
                 day = counted_day(moment, page.day, self._store.name)
                 refuse_unless_all_fit(caps, page.totals, day, asked)
@@ -219,8 +229,8 @@ class Ledger:
                 }
                 told = {} if words is None else {"words": words}
                 entry = page.append("reserve", {**body, **told}, at=moment, totals=totals, day=day, who=who)
-            if claim:
-                holder = claims.stake(page.connection, who, entry.seq, moment)
+            if holder:
+                claims.stake(page.connection, who, entry.seq, moment, holder)
         self.note(page)
         return Reservation(self.identity, entry.seq, entry.hash, **who, holder=holder)
 

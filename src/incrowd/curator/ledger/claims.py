@@ -73,15 +73,26 @@ def left_behind(
     return entry if (paid["guarantee"], paid["delta"]) == (guarantee.to_json(), repr(delta)) else None
 
 
-def stake(connection: Connection, who: Mapping[str, str], reservation: int, now: datetime) -> str:
-    """Claim a question for a reservation, in place of any earlier claim; the new holder's name."""
+def new_holder() -> str:
+    """A name for whoever is about to claim a question."""
+    return f"{_here()}/{secrets.token_hex(8)}"
+
+
+def stake(
+    connection: Connection, who: Mapping[str, str], reservation: int, now: datetime, holder: str
+) -> None:
+    """Claim a question for a reservation, in place of any earlier claim.
+
+    Claims that this process let go while the database could not be reached end now.
+    """
     drop(connection, **who)
-    holder = f"{_machine()}/{os.getpid()}/{_started(os.getpid())}/{secrets.token_hex(8)}"
+    mine = _claims.c.holder.startswith(f"{_here()}/", autoescape=True)
+    with _holding:
+        held = sorted(_held)
+        _held.add(holder)
+    connection.execute(delete(_claims).where(mine, _claims.c.holder.not_in(held)))
     row = {"reservation": reservation, "holder": holder, "since": now.isoformat(), "drawn": 0, **who}
     connection.execute(insert(_claims), [row])
-    with _holding:
-        _held.add(holder)
-    return holder
 
 
 def draw(connection: Connection, holder: str) -> bool:
@@ -95,15 +106,22 @@ def drop(connection: Connection, **which: str) -> None:
     connection.execute(delete(_claims).where(*(_claims.c[name] == value for name, value in which.items())))
 
 
-def let_go(holder: str) -> None:
-    """Forget a claim of this process."""
+def let_go(holder: str) -> bool:
+    """Forget a claim of this process; whether it had it."""
     with _holding:
+        had = holder in _held
         _held.discard(holder)
+        return had
 
 
 def _find(connection: Connection, who: Mapping[str, str]) -> Row[Any] | None:
     same = (_claims.c[name] == value for name, value in who.items())
     return connection.execute(select(*_claims.c).where(*same)).one_or_none()
+
+
+def _here() -> str:
+    """How the names of this process's holders begin."""
+    return f"{_machine()}/{os.getpid()}/{_started(os.getpid())}"
 
 
 @functools.cache
