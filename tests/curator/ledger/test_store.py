@@ -111,6 +111,24 @@ def test_urls_that_cannot_be_are_told_without_their_password(url: str, said: str
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("engine", "said"),
+    [
+        ("FATAL:  the database system is starting up", "is being started or stopped; ask again in a moment"),
+        (
+            "FATAL:  the database system is shutting down",
+            "is being started or stopped; ask again in a moment",
+        ),
+        ("attempt to write a readonly database", r"write the file, those beside it \(-wal, -shm\)"),
+    ],
+)
+def test_what_the_engine_says_is_told_with_its_mending(tmp_path: Path, engine: str, said: str) -> None:
+    ledger = Ledger.found(tmp_path / "a.ledger", CATALOG)
+    with pytest.raises(LedgerError, match=said), ledger.store.reading():
+        raise sqlite3.OperationalError(engine)
+    ledger.close()
+
+
 def test_odd_file_names_are_just_names(tmp_path: Path) -> None:
     for name in ("with space.ledger", "per%20cent?mode=ro#x.ledger", "é.ledger"):
         ledger = Ledger.found(str(tmp_path / name), CATALOG)

@@ -159,16 +159,20 @@ class Store:
         self.engine.dispose()
 
 
+_READ_ONLY = (
+    "cannot be written; let the curator write the file, those beside it (-wal, -shm) and their folder"
+)
 _MEANINGS = {
     "file is not a database": "is not a ledger but some other file; name another path",
     "malformed": "is damaged; restore it from a copy, and never start an empty one in its place",
     "unable to open": "cannot be opened; its folder must exist and be writable",
-    "readonly": "cannot be written; give the curator the right to write the file and its folder",
+    "readonly": _READ_ONLY,
     "read-only transaction": "is read-only; name the server that takes writes, and a role that may",
-    "read-only": "cannot be written; give the curator the right to write the file and its folder",
+    "read-only": _READ_ONLY,
     "permission denied": "cannot be written; give the curator's role the right to write its tables",
     "locked|lock timeout": "stayed locked by another process; end that process and ask again",
     "full": "could not be written, since the disk is full; make room and ask again",
+    "starting up|shutting down|recovery mode": "is being started or stopped; ask again in a moment",
     "connection refused": "cannot be reached; start its server",
     "password authentication failed": "refuses the role or its password; mend the URL",
     'database ".*" does not exist': "has no such database; create it first",
