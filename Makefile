@@ -18,8 +18,10 @@ TESTS ?= tests/catalog tests/cli tests/curator tests/explain tests/query
 # What `make mutation` puts faults into, and how many into each module: make mutation SAMPLE=0 for all of them.
 ROOMS ?= src/incrowd/query src/incrowd/curator src/incrowd/privacy
 SAMPLE ?= 5
+# How long `make soak` goes on.
+SOAK_MINUTES ?= 30
 
-.PHONY: help demo test sweep test-lowest coverage mutation check bench bench-peers audit clean
+.PHONY: help demo test sweep test-lowest coverage mutation soak check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
@@ -27,6 +29,7 @@ help:
 	@echo "make test-lowest   a part of it with the lowest versions that pyproject.toml allows"
 	@echo "make coverage   which lines a part of it runs; TESTS=tests for all of it"
 	@echo "make mutation   which small faults in the code no test notices; ROOMS=src/incrowd/query SAMPLE=0 for all of one room"
+	@echo "make soak   ledgers in use for SOAK_MINUTES (30): kills, full disks, wrong clocks, backups; nothing may be lost"
 	@echo "make check   lint, types, import contract, doctests"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
@@ -72,6 +75,9 @@ coverage: $(DEV)
 
 mutation: $(DEV)
 	$(BIN)/python -m tests.mutation $(ROOMS) --sample $(SAMPLE)
+
+soak: $(DEV)
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES)
 
 check: $(DEV)
 	$(BIN)/ruff check

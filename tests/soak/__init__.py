@@ -1,0 +1,1 @@
+"""The account under ordinary life for minutes or hours: see `__main__`."""
