@@ -35,7 +35,8 @@ ROOM = "INCROWD_TEST_SERVERS"
 OWNER = "tester"
 """The role that tests connect as: it owns its databases and may do nothing else."""
 
-_SUPERUSER = "root_of_tests"
+SUPERUSER = "root_of_tests"
+"""The role that owns the server."""
 _keepers: list[subprocess.Popen[str]] = []  # held, since a dropped Popen warns about its running process
 
 
@@ -56,17 +57,26 @@ class Postgres:
         import psycopg
 
         name = f"test_{secrets.token_hex(8)}"
-        with psycopg.connect(self.url("postgres", _SUPERUSER), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} OWNER {OWNER}")
-            try:
-                yield self.url(name)
-            finally:
-                connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+        def execute(statement: str) -> None:
+            with psycopg.connect(self.url("postgres", SUPERUSER), autocommit=True) as connection:
+                connection.execute(statement.encode())
+
+        execute(f"CREATE DATABASE {name} OWNER {OWNER}")
+        try:
+            yield self.url(name)
+        finally:
+            execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def postgres() -> Postgres:
     """The run's PostgreSQL server, started where it is not yet running."""
     return Postgres(**_shared("postgres"))
+
+
+def fragile_postgres() -> Postgres:
+    """Another PostgreSQL server, for tests that crash it."""
+    return Postgres(**_shared("fragile_postgres"))
 
 
 def spark_connect() -> str:
@@ -178,9 +188,9 @@ def _shared(name: str) -> dict[str, Any]:
 
 def _keep(name: str, room: Path) -> None:
     """What a keeper does: start the server, say where it is, and stop it when the room is closed."""
-    starting = {"postgres": _postgres_running, "spark_connect": _spark_connect_running}[name]
+    starting = _spark_connect_running if name == "spark_connect" else _postgres_running
     with _locked(room / f"{name}.keeper"):
-        with starting(room) as server:
+        with starting(room / name) as server:
             print(json.dumps(server), flush=True)
             _locked(room / "open").close()
         if (room / "open").exists():
@@ -249,19 +259,19 @@ def postgres_binaries() -> Path:
 
 
 @contextlib.contextmanager
-def _postgres_running(room: Path) -> Iterator[dict[str, Any]]:
-    home, binaries, user = room / "postgres", postgres_binaries(), _unprivileged()
+def _postgres_running(home: Path) -> Iterator[dict[str, Any]]:
+    binaries, user = postgres_binaries(), _unprivileged()
     home.mkdir(mode=0o700)
     options: dict[str, Any] = {"cwd": home}
     if user is not None:
         options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         os.chown(home, user.pw_uid, user.pw_gid)
         if not _runs(binaries / "initdb", options):
-            binaries = _opened(binaries, room)
+            binaries = _opened(binaries, home.with_name(f"{home.name}.wheel"))
     server, data = Postgres(_free_port(), secrets.token_hex(16)), home / "data"
     secret = home / "password"
     secret.write_text(server.password)
-    initdb = [binaries / "initdb", "-D", data, "-U", _SUPERUSER, "-A", "scram-sha-256", "--pwfile", secret]
+    initdb = [binaries / "initdb", "-D", data, "-U", SUPERUSER, "-A", "scram-sha-256", "--pwfile", secret]
     initdb += ["-E", "UTF8", "--no-locale", "--no-sync"]
     made = subprocess.run(initdb, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False, **options)
     secret.unlink()
@@ -281,17 +291,17 @@ def _postgres_running(room: Path) -> Iterator[dict[str, Any]]:
     with _running(command, "ready to accept connections", signal.SIGQUIT, **options):
         import psycopg
 
-        with psycopg.connect(server.url("postgres", _SUPERUSER)) as connection:
+        with psycopg.connect(server.url("postgres", SUPERUSER)) as connection:
             connection.execute(f"CREATE ROLE {OWNER} LOGIN PASSWORD '{server.password}'")
         yield asdict(server)
 
 
-def _opened(binaries: Path, room: Path) -> Path:
+def _opened(binaries: Path, copies: Path) -> Path:
     """A copy of a wheel's programs, and of the libraries beside them, for a user who cannot reach them."""
     package = binaries.parent.parent
     for part in package.parent.glob(f"{package.name}*"):
-        shutil.copytree(part, room / "wheel" / part.name)
-    return room / "wheel" / binaries.relative_to(package.parent)
+        shutil.copytree(part, copies / part.name)
+    return copies / binaries.relative_to(package.parent)
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
@@ -318,8 +328,8 @@ def _runs(program: Path, options: dict[str, Any]) -> bool:
 
 
 @contextlib.contextmanager
-def _spark_connect_running(room: Path) -> Iterator[dict[str, Any]]:
-    places, home = _package("pyspark"), room / "spark_connect"
+def _spark_connect_running(home: Path) -> Iterator[dict[str, Any]]:
+    places = _package("pyspark")
     if not places:
         raise SystemExit("The tests need pyspark: pip install 'pyspark[connect]'.")
     home.mkdir()

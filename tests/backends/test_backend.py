@@ -31,7 +31,15 @@ def missing(engine: type) -> set[str]:
 
 
 def test_the_interface_is_documented() -> None:
-    assert set(methods(Backend)) == {"public_types", "refresh", "version", "prove", "run", "close"}
+    assert set(methods(Backend)) == {
+        "public_types",
+        "refresh",
+        "version",
+        "snapshot",
+        "prove",
+        "run",
+        "close",
+    }
     assert all(method.__doc__ for method in methods(Backend).values())
 
 
@@ -56,4 +64,4 @@ def test_an_object_with_another_run_is_none() -> None:
         def close(self) -> None:
             """Nothing."""
 
-    assert missing(Half) == {"public_types", "refresh", "version", "prove", "run"}
+    assert missing(Half) == {"public_types", "refresh", "version", "snapshot", "prove", "run"}

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from sqlglot import exp
 
-from incrowd.backends import postgres, postgres_relations, release_statement
+from incrowd.backends import postgres, postgres_relations, postgres_snapshot, release_statement
 from incrowd.backends.postgres import Postgres
 from incrowd.backends.translation import Dialect, translate
 from incrowd.catalog import Catalog
@@ -209,7 +209,8 @@ def test_rows_that_are_read_twice_are_caught(
 
     catalog = facts(database, table="seen" if "view" in name else "visits")
     if swapped:
-        monkeypatch.setattr(postgres, "unchanged", lambda connection, held: True)
+        for module in (postgres, postgres_snapshot):
+            monkeypatch.setattr(module, "unchanged", lambda connection, held: True)
     else:
         monkeypatch.setattr(postgres, "translate", twice)
         monkeypatch.setattr(postgres_relations, "fault", lambda tops, functions: None)
@@ -339,7 +340,7 @@ def test_partitions_may_come_and_go(postgres_database: str) -> None:
 
 def test_foreign_tables_are_refused_alone_and_as_parts(postgres_database: str) -> None:
     name = postgres_database.rsplit("/", 1)[1]
-    admin = servers.postgres().url(name, servers._SUPERUSER)
+    admin = servers.postgres().url(name, servers.SUPERUSER)
     visits(postgres_database, "text", "'ann'")
     execute(
         admin,
@@ -395,7 +396,7 @@ def test_no_error_keeps_the_servers_own(postgres_database: str, monkeypatch: pyt
     seen = raised.value
     assert "flu" not in str(seen)
     assert seen.__context__ is None and seen.__cause__ is None
-    engine._pool.close()
+    engine.close()
     for failed in (lambda: engine.version(["visits"]), lambda: Postgres(facts("postgresql://127.0.0.1:1/x"))):
         with pytest.raises(Exception, match="cannot be reached") as other:
             failed()

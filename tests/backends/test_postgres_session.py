@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from incrowd.backends import postgres
+from incrowd.backends import postgres_snapshot
 from incrowd.backends.postgres import Postgres
 from incrowd.backends.postgres_session import SPEED, settle
 from tests import servers
@@ -122,7 +122,7 @@ def test_a_setting_that_is_left_is_caught(postgres_database: str, monkeypatch: p
     def careless(connection: psycopg.Connection[Any], seconds: int) -> None:
         connection.execute("SET LOCAL TimeZone = 'UTC'")
 
-    monkeypatch.setattr(postgres, "settle", careless)
+    monkeypatch.setattr(postgres_snapshot, "settle", careless)
     assert rows(postgres_database) == expected
     assert rows(hostile_url) != expected
 

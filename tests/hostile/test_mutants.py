@@ -25,6 +25,7 @@ from incrowd.backends import (
     postgres_reading,
     postgres_relations,
     postgres_session,
+    postgres_snapshot,
     sources,
     spark,
     spark_columns,
@@ -157,7 +158,7 @@ def one_schema_speaks_for_all(patch: Patch) -> None:
 
 
 def engine_words_are_kept(patch: Patch) -> None:
-    def run(self: Any, tree: Any, progress: Any = None) -> pa.Table:
+    def run(self: Any, tree: Any, progress: Any = None, seen: Any = None) -> pa.Table:
         try:
             return self._connection.sql(text_of(tree)).to_arrow_table()
         except duckdb.Error as error:
@@ -166,6 +167,7 @@ def engine_words_are_kept(patch: Patch) -> None:
             ) from None
 
     patch.setattr(engine.DuckDB, "run", run)
+    patch.setattr(engine.DuckDB, "_run", run)
 
 
 DUCKDB_MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Path], None]], ...] = (
@@ -235,7 +237,8 @@ def views_may_raise(patch: Patch) -> None:
 
 
 def relations_may_change(patch: Patch) -> None:
-    patch.setattr(postgres, "unchanged", lambda *_: True)
+    for module in (postgres, postgres_snapshot):
+        patch.setattr(module, "unchanged", lambda *_: True)
 
 
 def collated_units_are_read(patch: Patch) -> None:
@@ -252,7 +255,7 @@ def server_words_are_kept(patch: Patch) -> None:
 
     def kept(self: Any, tree: Any, progress: Any = None) -> pa.Table:
         try:
-            with self._pool.connection() as connection:
+            with self._moments.checking() as connection:
                 connection.execute(self.statement(tree).encode())
         except psycopg.Error:
             raise BackendError("The database could not finish the question.") from None

@@ -1,6 +1,6 @@
 """Engines: run a bounded plan, return exact integers. They know neither noise nor budgets."""
 
-from incrowd.backends.backend import Backend, Progress
+from incrowd.backends.backend import Backend, Progress, Reader, Snapshot
 from incrowd.backends.duckdb import DuckDB
 from incrowd.backends.duckdb_spill import ENCRYPTED
 from incrowd.backends.frames import Frame, open_frame
@@ -17,6 +17,8 @@ __all__ = [
     "Part",
     "PrivateFolder",
     "Progress",
+    "Reader",
+    "Snapshot",
     "Statement",
     "census_statement",
     "describe",

@@ -1,4 +1,4 @@
-"""The interface of an engine: describe public columns, run statements over integers, tell the version.
+"""The interface of an engine: describe public columns, run statements over integers at one version.
 
 A backend returns exact numbers and knows neither noise nor budgets. Its results never leave the curator.
 """
@@ -6,6 +6,8 @@ A backend returns exact numbers and knows neither noise nor budgets. Its results
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -15,7 +17,36 @@ Progress = Callable[[float], None]
 """Called now and then with the share of the work that is done, from 0 to 1."""
 
 
-class Backend(Protocol):
+class Reader(Protocol):
+    """Something that runs statements."""
+
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
+        """The result of a statement that `Backend.prove` accepts."""
+        ...
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Tables at one moment: every statement that is run here sees the same rows, or ends with BackendError.
+
+    version: the `Backend.version` of these rows. An answer is recorded under it. With any other version, it
+    would be recalled for rows that it is not about.
+
+    Privacy does not depend on this. A census and a release bound one unit's part in the rows that each of
+    them reads, and the caps in between are released numbers. So caps of one moment with sums of another would
+    be private too: both are releases about the same unit, and their losses add up. A single statement does
+    need one moment, because it reads rows twice, to weigh units and to sum (`statement`).
+    """
+
+    version: str
+    _run: Callable[[exp.Query, Progress | None], pa.Table]
+
+    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
+        """The result of a statement that `Backend.prove` accepts."""
+        return self._run(tree, progress)
+
+
+class Backend(Reader, Protocol):
     """An engine that holds the tables of a catalog, each under its declared name and columns."""
 
     def public_types(self, table: str) -> Mapping[str, str]:
@@ -33,12 +64,12 @@ class Backend(Protocol):
         """A text that changes when the rows of these tables may have changed."""
         ...
 
-    def prove(self, tree: exp.Query) -> None:
-        """BackendError unless no row can make the engine raise on a statement in DuckDB's dialect."""
+    def snapshot(self, tables: Iterable[str]) -> AbstractContextManager[Snapshot]:
+        """These tables at one moment, after `refresh`, while the context lasts."""
         ...
 
-    def run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The result of a statement that `prove` accepts."""
+    def prove(self, tree: exp.Query) -> None:
+        """BackendError unless no row can make the engine raise on a statement in DuckDB's dialect."""
         ...
 
     def close(self) -> None:

@@ -12,17 +12,18 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
 
-from incrowd.backends.backend import Progress
+from incrowd.backends.backend import Progress, Snapshot
 from incrowd.backends.contents import Contents
 from incrowd.backends.copies import Copies, identity
 from incrowd.backends.duckdb_database import table_piece
@@ -60,6 +61,10 @@ _SETTINGS = (
     "SET python_enable_replacements = false",
     *ENCRYPTED,
 )
+
+
+_Seen = Mapping[str, tuple[str, ...]]
+"""By table, a text for each of its files that changes when the file may have changed."""
 
 
 class DuckDB:
@@ -287,6 +292,23 @@ class DuckDB:
             )
         raise CatalogError(f"tables.{name}: a file changed while it was looked at; try again.")
 
+    @contextlib.contextmanager
+    def snapshot(self, tables: Iterable[str]) -> Iterator[Snapshot]:
+        """These tables with the files that they have now.
+
+        A statement is refused once a file is another, even if a question in between has checked that one.
+        """
+        names = list(tables)
+        self.refresh(names)
+        with self._lock:
+            seen = {name: self._seen[name] for name in names}
+
+        def run(tree: exp.Query, progress: Progress | None) -> pa.Table:
+            self.prove(tree)
+            return self._run(tree, progress, seen)
+
+        yield Snapshot(self.version(names), run)
+
     def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
         self._prover.prove(tree)
@@ -296,13 +318,15 @@ class DuckDB:
         self.prove(tree)
         return self._run(tree, progress)
 
-    def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The result of a statement that is already proven total."""
+    def _run(
+        self, tree: exp.Query, progress: Progress | None = None, seen: _Seen = MappingProxyType({})
+    ) -> pa.Table:
+        """The result of a statement that is already proven total; of tables in `seen`, over those files."""
         failure, sql = "", statement_text(tree, DIALECT)
         read = {fold(table.name) for table in tree.find_all(exp.Table)}
         # Frames are registered with this one connection. DuckDB itself runs one statement on all cores.
         with self._lock:
-            self._refuse_changes(read)
+            self._refuse_changes(read, seen)
             try:
                 answer = stoppable(
                     self._connection,
@@ -318,13 +342,15 @@ class DuckDB:
                 # Raised outside the handlers: the engine's message may quote a row, so drop it.
                 raise BackendError(failure)
             # A statement reads files twice, to weigh people and to sum; both must see the same rows.
-            self._refuse_changes(read)
+            self._refuse_changes(read, seen)
             return answer
 
-    def _refuse_changes(self, read: Collection[str]) -> None:
+    def _refuse_changes(self, read: Collection[str], seen: _Seen) -> None:
         """Refuse a statement that reads a table whose files have changed since they were checked."""
         for name in self._catalog.tables:
-            if fold(name) in read and not self._at_rest(name):
+            if fold(name) not in read:
+                continue
+            if not self._at_rest(name) or seen.get(name, self._seen[name]) != self._seen[name]:
                 raise BackendError(
                     "The files of the tables changed while the question ran; ask again when they are at rest."
                 )

@@ -1,53 +1,47 @@
 """PostgreSQL: the tables of one database, read in place with the rights of an ordinary role.
 
-Each statement runs in its own read-only transaction, under fixed settings and a timeout. The transaction
-first locks the relations that the statement reads, then checks that their definitions are still those that
-were checked when they were opened (`postgres_relations`). Its isolation is READ COMMITTED: a statement still
-reads one snapshot, and the checks around it see current definitions. A snapshot of the whole transaction
-would be older than the locks. Nothing is created on the server: where DuckDB uses a view, the statement here
-contains a query. Results are streamed, because DECLARE CURSOR would rule out parallel plans.
+All statements of a question run in one read-only transaction and see one snapshot, under fixed settings and a
+timeout for each (`postgres_snapshot`). Meanwhile the relations are locked, and their definitions are those
+that were checked when they were opened (`postgres_relations`). Nothing is created on the server: where DuckDB
+uses a view, the statement here contains a query. Results are streamed, because DECLARE CURSOR would rule out
+parallel plans.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import psycopg
 import pyarrow as pa
-from psycopg_pool import ConnectionPool
 from sqlglot import exp
 
-from incrowd.backends.backend import Progress
+from incrowd.backends.backend import Progress, Snapshot
 from incrowd.backends.postgres_reading import reader, refuse_alike
 from incrowd.backends.postgres_relations import Relation, checked, columns, oid_of, unchanged
 from incrowd.backends.postgres_session import settle
+from incrowd.backends.postgres_snapshot import Moment, Moments, RedefinedError, table_of
 from incrowd.backends.postgres_sql import DIALECT
 from incrowd.backends.recent import recent
 from incrowd.backends.sources import one_url, out_of_time, projection, public_types, timeout_of
 from incrowd.backends.totality import Prover
 from incrowd.backends.translation import translate
-from incrowd.backends.trees import statement_text, text_of
+from incrowd.backends.trees import statement_text
 from incrowd.catalog import Catalog
 from incrowd.catalog.types import arrow_type, column_type
-from incrowd.errors import BackendError, CatalogError
+from incrowd.errors import BackendError, CatalogError, IncrowdError
 from incrowd.query.typed import fold
 
 _CHUNK = 10_000
+_REDEFINED = "definition has changed since it was opened; open the curator again, which checks the new one."
+_SPENT = "the question, and what was paid for it stays spent; ask again."
 _READABLE = """
 SELECT oid, relname FROM pg_catalog.pg_class
 WHERE relkind IN ('r', 'p', 'v', 'm') AND pg_table_is_visible(oid) AND has_table_privilege(oid, 'SELECT')
   AND relnamespace NOT IN (SELECT oid FROM pg_namespace WHERE nspname ~ '^(pg_|information_schema)')
 ORDER BY relname
-"""
-_CHANGES = """
-SELECT c.relkind::text, COALESCE(
-  (SELECT string_agg(concat_ws(' ', p.oid, p.relfilenode, pg_stat_get_tuples_inserted(p.oid),
-     pg_stat_get_tuples_updated(p.oid), pg_stat_get_tuples_deleted(p.oid)), ',' ORDER BY p.oid)
-   FROM pg_class AS p
-   WHERE p.oid = c.oid OR p.oid IN (SELECT relid FROM pg_partition_tree(c.oid))), '')
-FROM pg_class AS c WHERE c.oid = %s::oid
 """
 
 
@@ -64,7 +58,7 @@ class Postgres:
             refuse_alike(catalog, name, relation.columns)
             read = reader(relation.columns)
             types = {column: facts.type for column, facts in relation.columns.items()}
-            self._tables[fold(name)] = projection(catalog, name, _table(relation), types, read, DIALECT)
+            self._tables[fold(name)] = projection(catalog, name, table_of(relation), types, read, DIALECT)
         self._prover = Prover(
             "postgres",
             {_place_of(relation): _types(relation) for relation in self._relations.values()},
@@ -78,9 +72,7 @@ class Postgres:
             self._prover.read(name, query)
         self._once = {fold(name) for name, relation in self._relations.items() if relation.once}
         self._translated = recent(lambda tree: translate(tree, DIALECT, self._tables, self._once))
-        self._pool = ConnectionPool(
-            self._url, min_size=0, max_size=4, open=True, configure=_configure, name="incrowd"
-        )
+        self._moments = Moments(self._url, self._timeout)
 
     def _opened(self) -> dict[str, Relation]:
         """The relations of the catalog's tables, each checked to be safe to read."""
@@ -125,39 +117,54 @@ class Postgres:
 
     def refresh(self, tables: Iterable[str]) -> None:
         """Refuse tables whose definition has changed since it was checked at the opening."""
-        changed, failed = None, ""
+        changed, failed = "", ""
         try:
-            with self._pool.connection() as connection:
-                settle(connection, self._timeout)
+            with self._moments.checking() as connection:
                 for name in tables:
                     if not unchanged(connection, [self._relations[name]]):
                         changed = name
         except psycopg.Error as error:
             failed = type(error).__name__
         if failed:
-            raise BackendError(f"The database cannot be reached ({failed}).")
-        if changed is not None:
-            raise CatalogError(
-                f"tables.{changed}: its definition has changed since it was opened; open the curator again, "
-                "which checks the new one."
-            )
+            raise BackendError(_unreachable(failed))
+        if changed:
+            raise CatalogError(f"tables.{changed}: its {_REDEFINED}")
 
     def version(self, tables: Iterable[str]) -> str:
-        """A hash of the server's row counters (inserted, updated, deleted); for views, of all transactions.
+        """A hash of the server's row counters (inserted, updated, deleted).
 
-        The counters lag behind by some seconds at most.
+        The counters lag behind by some seconds, or as long as their writer goes on without a pause. For
+        views, and on servers that do not count, a hash of the snapshot, which any write changes.
         """
-        mark = hashlib.sha256()
-        failed = ""
-        try:
-            with self._pool.connection() as connection:
-                settle(connection, self._timeout)
-                for name in sorted(tables):
-                    mark.update(f"{name} {_changes(connection, self._relations[name].oid)}\n".encode())
-            return mark.hexdigest()
-        except psycopg.Error as error:
-            failed = type(error).__name__
-        raise BackendError(f"The database cannot be reached ({failed}).")
+        with self._moment(tables, CatalogError) as moment:
+            return moment.version
+
+    @contextlib.contextmanager
+    def snapshot(self, tables: Iterable[str]) -> Iterator[Snapshot]:
+        """These tables at one moment. CatalogError if a definition has changed since the opening."""
+        with self._moment(tables, CatalogError) as moment:
+
+            def run(tree: exp.Query, progress: Progress | None) -> pa.Table:
+                self.prove(tree)
+                return self._run_at(moment, tree, progress)
+
+            yield Snapshot(moment.version, run)
+
+    @contextlib.contextmanager
+    def _moment(self, tables: Iterable[str], redefined: type[IncrowdError]) -> Iterator[Moment]:
+        """A moment of tables. BackendError if the database cannot be reached."""
+        failure: IncrowdError | None = None
+        with contextlib.ExitStack() as stack:
+            read = {name: self._relations[name] for name in tables}
+            try:
+                moment = stack.enter_context(self._moments.moment(read))
+            except RedefinedError as error:
+                failure = redefined(f"tables.{error}: its {_REDEFINED}")
+            except psycopg.Error as error:
+                failure = BackendError(_unreachable(type(error).__name__))
+            if failure is not None:
+                raise failure
+            yield moment
 
     def statement(self, tree: exp.Query) -> str:
         """The statement in PostgreSQL's dialect."""
@@ -174,68 +181,46 @@ class Postgres:
 
     def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
         """The result of a statement that is already proven total."""
-        text, read = self.statement(tree), self._read_by(tree)
+        with self._moment(self._read_by(tree), BackendError) as moment:
+            return self._run_at(moment, tree, progress)
+
+    def _run_at(self, moment: Moment, tree: exp.Query, progress: Progress | None) -> pa.Table:
+        """The result of a proven statement at a moment."""
+        text, began = self.statement(tree), time.monotonic()
+        read = [self._relations[name] for name in self._read_by(tree)]
         failed = ""
         if progress is not None:
             progress(0.0)
         try:
-            with self._pool.connection() as connection:
-                settle(connection, self._timeout)
-                _lock(connection, read)
-                same = unchanged(connection, read)
-                result = _streamed(connection, text) if same else None
-                # Check again afterwards: a schema's name cannot be locked.
-                same = same and unchanged(connection, read)
-            if same and result is not None:
+            result = _streamed(moment.rows, text)
+            # Check again afterwards: a schema's name cannot be locked.
+            if unchanged(moment.checks, read):
                 if progress is not None:
                     progress(1.0)
                 return result
-            failed = (
-                "A table's definition has changed since it was opened; open the curator again, which checks "
-                "the new one."
-            )
+            failed = f"A table's {_REDEFINED}"
         except psycopg.errors.QueryCanceled:
-            failed = out_of_time(self._timeout)
+            late = time.monotonic() - began >= self._timeout
+            failed = out_of_time(self._timeout) if late else f"Somebody at the database stopped {_SPENT}"
         except psycopg.Error as error:
             # The server's message may quote a row, and the type of a data error also depends on rows.
             kind = "" if isinstance(error, psycopg.DataError) else f" ({type(error).__name__})"
             failed = f"The database could not finish the question{kind}."
+            if moment.lost:
+                failed = f"The database closed its connection{kind} and could not finish {_SPENT}"
         except (pa.ArrowException, ValueError, OverflowError):
             failed = "The database could not finish the question."
         # Raised outside the handlers, so that the new error does not carry the old one as its context.
         raise BackendError(failed)
 
-    def _read_by(self, tree: exp.Query) -> list[Relation]:
-        """The relations that a statement reads."""
+    def _read_by(self, tree: exp.Query) -> list[str]:
+        """The tables that a statement reads."""
         names = {fold(table.name) for table in tree.find_all(exp.Table)}
-        return [relation for name, relation in self._relations.items() if fold(name) in names]
+        return [name for name in self._relations if fold(name) in names]
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.close()
-
-
-def _configure(connection: psycopg.Connection[Any]) -> None:
-    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    connection.read_only = True
-    # Behind a pooler, the next transaction may use a connection that has not prepared the statement.
-    connection.prepare_threshold = None
-
-
-def _lock(connection: psycopg.Connection[Any], read: Iterable[Relation]) -> None:
-    """Lock relations, and all relations that they read, until the transaction ends.
-
-    LOCK TABLE needs rights on the whole table. A statement that is prepared but not run takes the same locks
-    and computes nothing.
-    """
-    for relation in read:
-        table = text_of(_table(relation), DIALECT.name)
-        connection.execute(f"PREPARE incrowd AS SELECT 1 FROM {table}; DEALLOCATE incrowd".encode())
-
-
-def _table(relation: Relation) -> exp.Table:
-    schema, table = (exp.to_identifier(part, quoted=True) for part in (relation.schema, relation.name))
-    return exp.Table(this=table, db=schema)
+        self._moments.close()
 
 
 def _place_of(relation: Relation) -> str:
@@ -248,14 +233,6 @@ def _types(relation: Relation) -> dict[str, str]:
         name: column.type if column.length is None else f"{column.type}({column.length})"
         for name, column in relation.columns.items()
     }
-
-
-def _changes(connection: psycopg.Connection[Any], oid: int) -> str:
-    row = connection.execute(_CHANGES, (oid,)).fetchone()
-    kind, changes = row if row is not None else ("", "")
-    if kind not in ("r", "p", "m"):
-        changes = str(connection.execute("SELECT pg_current_snapshot()::text").fetchone())
-    return f"{kind} {changes}"
 
 
 def _refuse_encoding(connection: psycopg.Connection[Any]) -> None:
@@ -304,6 +281,13 @@ def _described(
     kinds = [connection.adapters.types.get(column.type_code) for column in described]
     names = [kind.name if kind is not None else "text" for kind in kinds]
     return [column.name for column in described], [arrow_type(column_type(name) or "text") for name in names]
+
+
+def _unreachable(failure: str) -> str:
+    return (
+        f"The database cannot be reached ({failure}); see that it runs, that it lets the role in and that it "
+        "gives a statement time to begin, then ask again."
+    )
 
 
 def _first_line(error: Exception) -> str:

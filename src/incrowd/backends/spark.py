@@ -11,13 +11,14 @@ import contextlib
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
 
-from incrowd.backends.backend import Progress
+from incrowd.backends.backend import Progress, Snapshot
 from incrowd.backends.copies import Copies
 from incrowd.backends.recent import recent
 from incrowd.backends.sources import one_url, out_of_time, public_types, timeout_of
@@ -33,6 +34,7 @@ from incrowd.errors import BackendError, CatalogError
 from incrowd.query.typed import fold
 
 Result = TypeVar("Result")
+_Listed = Mapping[str, Listing]
 _PLACES = f"struct(_metadata.file_path, _metadata.row_index) AS `{PLACE}`"
 """A row's place does not change with filters, pruning or the way files are split. A row number computed
 during the scan would.
@@ -180,9 +182,24 @@ class Spark:
 
     def version(self, tables: Iterable[str]) -> str:
         """A hash of the names, sizes and modification times of the files."""
+        return _version_of(self._current(tables))
+
+    def _current(self, tables: Iterable[str]) -> dict[str, Listing]:
         names = sorted(tables)
-        seen = self._sealed(lambda: self._tables.current(names))
-        return hashlib.sha256(repr(seen).encode()).hexdigest()
+        return self._sealed(lambda: self._tables.current(names))
+
+    @contextlib.contextmanager
+    def snapshot(self, tables: Iterable[str]) -> Iterator[Snapshot]:
+        """These tables with the files that they have now; a statement is refused once they are others."""
+        names = list(tables)
+        self.refresh(names)
+        listed = self._current(names)
+
+        def run(tree: exp.Query, progress: Progress | None) -> pa.Table:
+            self.prove(tree)
+            return self._run(tree, progress, listed)
+
+        yield Snapshot(_version_of(listed), run)
 
     def statement(self, tree: exp.Query) -> str:
         """The statement in Spark's dialect."""
@@ -208,18 +225,20 @@ class Spark:
         self.prove(tree)
         return self._run(tree, progress)
 
-    def _run(self, tree: exp.Query, progress: Progress | None = None) -> pa.Table:
-        """The result of a statement that is already proven total."""
+    def _run(
+        self, tree: exp.Query, progress: Progress | None = None, listed: _Listed = MappingProxyType({})
+    ) -> pa.Table:
+        """The result of a statement that is already proven total; of tables in `listed`, over those files."""
         text = self.statement(tree)
         if progress is not None:
             progress(0.0)
         names = [name for name, view in self._views.items() if f"`{view}`" in text]
-        answer = self._limited(lambda: self._answered(text, names))
+        answer = self._limited(lambda: self._answered(text, names, listed))
         if progress is not None:
             progress(1.0)
         return answer
 
-    def _answered(self, text: str, names: Sequence[str]) -> pa.Table:
+    def _answered(self, text: str, names: Sequence[str], expected: _Listed) -> pa.Table:
         """The result over files that were all read whole before and have not changed afterwards.
 
         A file that arrives after `refresh` is never part of an answer. Whether Spark can read it stays hidden
@@ -227,8 +246,9 @@ class Spark:
         did not see it.
         """
         before = self._tables.listed(names)
-        if any(self._unread(name, listed) for name, listed in before.items()):
-            raise BackendError(_MOVING)
+        for name, listed in before.items():
+            if self._unread(name, listed) or expected.get(name, listed) != listed:
+                raise BackendError(_MOVING)
         self._attach(names)
         failure: Exception | None = None
         try:
@@ -303,3 +323,7 @@ class Spark:
                 self._session.catalog.dropTempView(f"{view}_new")
             if hasattr(self._session, "client"):
                 self._session.stop()
+
+
+def _version_of(listed: _Listed) -> str:
+    return hashlib.sha256(repr(listed).encode()).hexdigest()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from incrowd.backends import Backend, Progress, census_statement, range_statement
+from incrowd.backends import Progress, Reader, census_statement, range_statement
 from incrowd.backends.statement import census_exponent
 from incrowd.curator import contribution
 from incrowd.curator.centres import centre_of
@@ -59,7 +59,7 @@ def choose_caps(
     index: int,
     leaf: Leaf,
     price: Price,
-    backend: Backend,
+    reader: Reader,
     keys: pa.Table | None,
     progress: Progress | None,
     draw: Callable[[], None] | None = None,
@@ -70,7 +70,7 @@ def choose_caps(
     """
 
     def run(tree: exp.Query) -> pa.Table:
-        result = backend.run(tree, progress)
+        result = reader.run(tree, progress)
         if draw is not None:
             draw()
         return result

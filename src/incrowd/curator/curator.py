@@ -11,12 +11,13 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Unpack
 
-from incrowd.backends import Backend, DuckDB, Progress, open_backend, open_frame
+from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
 from incrowd.curator import affording, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
@@ -140,17 +141,18 @@ class Curator:
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
-            payment = self.reserve(question, price, progress)
-            if payment.recorded is None:
-                try:
-                    with payment.held():
-                        chosen = self.choose_caps(question, price, progress, payment.draw)
-                        exact = self.execute(question, chosen, progress)
-                        payment.draw()
-                        released = self.noise(exact, price)
-                        self.record(payment, released)
-                except OvertakenError:
-                    payment = payment.awaited(progress)
+            with self.snapshot() as rows:
+                payment = self.reserve(question, price, rows.version, progress)
+                if payment.recorded is None:
+                    try:
+                        with payment.held():
+                            chosen = self.choose_caps(question, price, progress, payment.draw, rows)
+                            exact = self.execute(question, chosen, progress, rows)
+                            payment.draw()
+                            released = self.noise(exact, price)
+                            self.record(payment, released)
+                    except OvertakenError:
+                        payment = payment.awaited(progress)
             return self.answer(question, price, payment)
 
         steps = affording.piloted(question, self.catalog)
@@ -183,15 +185,24 @@ class Curator:
         analyst = self.catalog.analyst(question.request.analyst)
         return replace(affording.price_of(question, self.catalog), before=self._ledger.remaining(analyst))
 
-    def reserve(self, question: Prepared, price: Price, progress: Progress | None = None) -> Payment:
+    def snapshot(self) -> AbstractContextManager[Snapshot]:
+        """All tables at one moment, public ones too, for they make keys and labels.
+
+        It is opened before the price is reserved: a database that cannot be reached costs nothing.
+        """
+        self._refuse_unusable()
+        return self._backend.snapshot(self.catalog.tables)
+
+    def reserve(
+        self, question: Prepared, price: Price, version: str, progress: Progress | None = None
+    ) -> Payment:
         """Step 4: spend the price durably, before any private row is read. An answer on record is free.
 
+        The answer will be on record for this version of the data, that of the snapshot it is computed from.
         The same question that is at work elsewhere is waited for. A statement that might raise is refused
         while nothing is spent.
         """
-        self._refuse_unusable()
         analyst = self.catalog.analyst(question.request.analyst)
-        version = self.version()
         payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), version)
         better = None if payment.recorded is not None else self._better(question, price, version)
         if better is not None:
@@ -246,23 +257,28 @@ class Curator:
         price: Price,
         progress: Progress | None = None,
         draw: Callable[[], None] | None = None,
+        rows: Reader | None = None,
     ) -> tuple[ChosenCaps, ...]:
         """The first part of step 5: how much one unit may contribute, where nobody said it.
 
-        `draw` is called before noise is drawn for it.
+        `draw` is called before noise is drawn for it. `rows` are a snapshot; if None, rows as they are now.
         """
         pairs = zip(question.plan.leaves, question.keys, strict=True)
         return tuple(
-            choose_caps(index, leaf, price, self._backend, keys, progress, draw)
+            choose_caps(index, leaf, price, rows or self._backend, keys, progress, draw)
             for index, (leaf, keys) in enumerate(pairs)
         )
 
     def execute(
-        self, question: Prepared, chosen: Sequence[ChosenCaps], progress: Progress | None = None
+        self,
+        question: Prepared,
+        chosen: Sequence[ChosenCaps],
+        progress: Progress | None = None,
+        rows: Reader | None = None,
     ) -> tuple[releasing.Exact, ...]:
-        """Step 5: the exact numbers, from the engine."""
+        """Step 5: the exact numbers, from the engine; of a snapshot's rows, or as they are now."""
         return tuple(
-            releasing.execute(leaf, caps, self._backend, keys, progress)
+            releasing.execute(leaf, caps, rows or self._backend, keys, progress)
             for leaf, caps, keys in zip(question.plan.leaves, chosen, question.keys, strict=True)
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.backends import Backend, Progress, Statement, release_statement
+from incrowd.backends import Progress, Reader, Statement, release_statement
 from incrowd.backends.statement import KEY_MASS, weight_cap
 from incrowd.curator import quantiles
 from incrowd.curator.census import ChosenCaps
@@ -48,12 +48,12 @@ class Exact:
 
 
 def execute(
-    leaf: Leaf, chosen: ChosenCaps, backend: Backend, keys: pa.Table | None, progress: Progress | None = None
+    leaf: Leaf, chosen: ChosenCaps, reader: Reader, keys: pa.Table | None, progress: Progress | None = None
 ) -> Exact:
     """Run a leaf's statement with all of its caps known."""
     bounded = chosen.bounded(leaf)
     statement = release_statement(bounded, chosen.generous)
-    return _by_group(bounded, statement, backend.run(statement.tree, progress), keys, chosen)
+    return _by_group(bounded, statement, reader.run(statement.tree, progress), keys, chosen)
 
 
 def _by_group(

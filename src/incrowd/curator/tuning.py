@@ -20,7 +20,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from incrowd.backends import Progress
+from incrowd.backends import Progress, Reader
 from incrowd.catalog import NUMERIC, Catalog
 from incrowd.catalog.declaration import nearest
 from incrowd.curator import preparing, pricing
@@ -107,14 +107,16 @@ def tune(
 ) -> Profile:
     """The profile of a tuning, paid now or on record."""
     tuning = planned(curator, epsilon, table, columns, delta)
-    payment = Payment.recall(curator.ledger, curator.catalog.owner, tuning.fingerprint, curator.version())
-    if payment.recorded is None:
-        for measured in tuning.measurements:
-            for leaf in measured.question.plan.leaves:
-                preparing.prove(leaf, curator.backend)
-        payment = payment.reserve(tuning.price.guarantee, tuning.price.charged_delta)
-        today = dt.datetime.now(dt.UTC).date().isoformat().encode()
-        payment.record(today + pack(_run(curator, tuning, progress)))
+    with curator.snapshot() as rows:
+        owner = curator.catalog.owner
+        payment = Payment.recall(curator.ledger, owner, tuning.fingerprint, rows.version)
+        if payment.recorded is None:
+            for measured in tuning.measurements:
+                for leaf in measured.question.plan.leaves:
+                    preparing.prove(leaf, curator.backend)
+            payment = payment.reserve(tuning.price.guarantee, tuning.price.charged_delta)
+            today = dt.datetime.now(dt.UTC).date().isoformat().encode()
+            payment.record(today + pack(_run(curator, tuning, progress, rows)))
     assert payment.recorded is not None
     day = dt.date.fromisoformat(payment.recorded[:_DAY].decode())
     return _profile(curator, tuning, unpack(payment.recorded[_DAY:]), day, payment.recalled)
@@ -208,14 +210,14 @@ def _refuse_blind(catalog: Catalog, shares: Sequence[tuple[Probe, float]], epsil
         )
 
 
-def _run(curator: Curator, tuning: Tuning, progress: Progress | None) -> list[Released]:
+def _run(curator: Curator, tuning: Tuning, progress: Progress | None, rows: Reader) -> list[Released]:
     """All measurements in order. Nothing that may fail stands here but the engine."""
     released: list[Released] = []
     for number, measured in enumerate(tuning.measurements):
         question = _informed(curator, tuning, released, measured)
         done = None if progress is None else _part(progress, number, len(tuning.measurements))
-        chosen = curator.choose_caps(question, measured.price, done)
-        exact = curator.execute(question, chosen, done)
+        chosen = curator.choose_caps(question, measured.price, done, rows=rows)
+        exact = curator.execute(question, chosen, done, rows)
         released += curator.noise(exact, measured.price)
     return released
 
