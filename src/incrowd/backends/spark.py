@@ -3,6 +3,16 @@
 Spark does the work where the rows are. No Python function runs on rows, and only aggregated groups come back.
 Statements run in a session of their own (`spark_session`), in Spark's dialect (`spark_sql`), over tables
 whose files and types were checked before (`spark_tables`).
+
+Spark computes a task again if its executor is lost or slow, perhaps after other tasks have used the first
+result. The second is the same to the bit, or a unit could be weighed by one and summed by the other:
+
+- files are those of the first reading, or the statement is refused at its end (`_answered`);
+- a row that is a unit is known by its file and its position in it, never by a number drawn on the way;
+- every value is a function of one row, and no function in a statement is random or knows the time;
+- over rows there are only COUNT, MIN, MAX and SUM, and all sums are of whole numbers (`spark_sql`), so the
+  order in which rows arrive from other tasks makes no difference;
+- Spark itself takes one result of each task.
 """
 
 from __future__ import annotations
@@ -23,7 +33,7 @@ from incrowd.backends.copies import Copies
 from incrowd.backends.recent import recent
 from incrowd.backends.sources import one_url, out_of_time, public_types, timeout_of
 from incrowd.backends.spark_files import File, Listing
-from incrowd.backends.spark_session import open_session, sealed, tagging
+from incrowd.backends.spark_session import open_session, sealed, stopped, tagging
 from incrowd.backends.spark_sql import DIALECT, PLACE, SETTINGS
 from incrowd.backends.spark_tables import CHANGED, SparkTables
 from incrowd.backends.totality import Prover
@@ -41,6 +51,10 @@ during the scan would.
 """
 
 
+_STOPPED = (
+    "Spark has stopped, as it does when its master gives it up; what was paid stays spent, so open the "
+    "curator again, which starts Spark anew, and ask again."
+)
 _MOVING = "The files of the tables changed while the question ran; ask again when they are at rest."
 
 
@@ -301,6 +315,8 @@ class Spark:
         def failed(error: str) -> BackendError:
             if late is not None and late.is_set():
                 return BackendError(out_of_time(self._timeout))
+            if stopped(self._session):
+                return BackendError(_STOPPED)
             return BackendError(f"Spark could not finish the question ({error}).")
 
         def judged() -> Result | None:

@@ -146,6 +146,19 @@ def inside(session: Session) -> TypeGuard[SparkSession]:
     return isinstance(session, SparkSession)
 
 
+def stopped(session: Session) -> bool:
+    """True if the Spark inside this process has ended, so that its sessions can do nothing more."""
+    return inside(session) and _ended(session.sparkContext)
+
+
+def _ended(context: SparkContext) -> bool:
+    try:
+        return bool(context._jsc.sc().isStopped())
+    except Exception:
+        # Its Java process is gone.
+        return True
+
+
 def tagging(session: Session) -> tuple[Tag, Tag, Tag]:
     """Functions that tag the work of this thread, remove the tag, and stop all work with the tag."""
     if not inside(session):
@@ -170,8 +183,7 @@ def _remote(url: str) -> RemoteSession:
 
 def _here(master: str) -> SparkSession:
     """A new session on this process's SparkContext, started if needed."""
-    with SparkContext._lock:
-        running = SparkContext._active_spark_context
+    running = _running()
     if running is None:
         started = _started(master)
     else:
@@ -191,6 +203,17 @@ def _here(master: str) -> SparkSession:
         if not context.getConf().contains(name):
             session.conf.set(name, value)
     return session
+
+
+def _running() -> SparkContext | None:
+    """This process's SparkContext. One that has stopped, as after losing its master, is cleared away."""
+    with SparkContext._lock:
+        running = SparkContext._active_spark_context
+    if running is None or not _ended(running):
+        return running
+    with contextlib.suppress(Exception):
+        running.stop()
+    return None
 
 
 def _started(master: str) -> SparkSession:
