@@ -16,7 +16,14 @@ Lines "people by private key" are about groups that may be hidden:
 - half, usual: the sizes that the answer names, shown at least half and 95% of the time; then how often groups
   of at least these sizes were.
 
-    python bench/believe.py [--releases N] [--data FOLDER] [--only WORD]
+`--untuned` asks about tables that nothing was tuned on instead (`untuned`), without an engine, so that 10,000
+asks take minutes. Its lines also say
+- usually: the median error over that of the best cap, which a few bad caps do not move;
+- beyond: how often `answer.beyond` was at least the number of units that weigh more than the cap; and, in the
+  median, how many times it was what one noisy count of those units would let one state;
+- absurd: some cap was far above all units, or threw away nearly everything that could be seen.
+
+    python bench/believe.py [--releases N] [--data FOLDER] [--only WORD] [--untuned] [--relation RELATION]
 """
 
 from __future__ import annotations
@@ -36,6 +43,7 @@ from incrowd.curator.quantities import caps_of
 from incrowd.curator.releasing import Exact
 from incrowd.curator.request import Request
 from incrowd.curator.showing import shown_sizes
+from untuned import matrix
 
 EPSILONS = (0.05, 0.1, 0.3, 1.0, 3.0)
 Weigh = Callable[[float], np.ndarray]
@@ -273,10 +281,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--releases", type=int, default=100)
     parser.add_argument(
-        "--data", type=Path, help="a folder with pums_pid_1000.csv, adult.csv, nyc_taxis_2019.csv"
+        "--data", type=Path, help="a folder with pums_pid_1000.csv, adult.csv, nyc_taxis_2019.csv, ..."
     )
     parser.add_argument("--only", default="", help="lines of tables or questions with this word")
+    parser.add_argument("--untuned", action="store_true", help="ask about tables that nothing was tuned on")
+    parser.add_argument("--relation", choices=("add-remove", "replace"), default="add-remove")
     said = parser.parse_args()
+    if said.untuned:
+        matrix.run(said.data, said.releases, said.only, said.relation)
+        return
     for table in tables(said.data):
         for question in QUESTIONS:
             if said.only in f"{table.name} {question}":

@@ -1,0 +1,1 @@
+"""Caps chosen privately, measured on tables that nothing was tuned on."""
