@@ -18,6 +18,7 @@ Lines "people by private key" are about groups that may be hidden:
 
 `--untuned` asks about tables that nothing was tuned on instead (`untuned`), without an engine, so that 10,000
 asks take minutes. Its lines also say
+- wide: how many times narrower all intervals could be and still hold 95% of what they are about;
 - usually: the median error over that of the best cap, which a few bad caps do not move;
 - beyond: how often `answer.beyond` was at least the number of units that weigh more than the cap; and, in the
   median, how many times it was what one noisy count of those units would let one state;

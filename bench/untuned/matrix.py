@@ -18,8 +18,9 @@ FEWER = {1: 1.0, 8: 1.0, 100: 0.4, 5_000: 0.1}
 """How many of the releases a line with so many keys gets: each holds as many numbers as there are keys."""
 TOO_HIGH = 64.0
 """A cap this many times above the heaviest unit, and above what is taken where nothing is seen, is absurd."""
-SEEN = 100.0
-"""So are caps that keep less than a tenth of the total, if this many units over epsilon weigh more."""
+SEEN = 25.0
+"""So are caps that keep less than a tenth of the total where more than SEEN over the epsilon of the census
+units weigh more: noise hides so many in one cell less than once in 10,000 times."""
 
 
 def spreads(data: Path | None) -> Iterator[Spread]:
@@ -57,7 +58,6 @@ class Line:
     epsilon: float
     truth: Numbers
     covered: list[float] = field(default_factory=list)
-    halves: list[Numbers] = field(default_factory=list)
     errors: list[Numbers] = field(default_factory=list)
     squares: list[float] = field(default_factory=list)
     beyond: list[tuple[int, int]] = field(default_factory=list)
@@ -68,12 +68,12 @@ class Line:
         """One more answer."""
         held = self.asker.held
         away = np.abs(asked.value - asked.about)
-        half = np.maximum((asked.high - asked.low) / 2, 1e-12)
+        # The longer side: intervals of what cannot be negative end at 0.
+        half = np.maximum(np.maximum(asked.high - asked.value, asked.value - asked.low), 1e-12)
         slack = 1e-9 * (1 + np.abs(asked.about))
         inside = (asked.low - slack <= asked.about) & (asked.about <= asked.high + slack)
         self.covered.append(float(inside.mean()))
-        self.halves.append(half)
-        self.errors.append(away)
+        self.errors.append(away / half)
         self.squares.append(float(np.mean((asked.value - self.truth) ** 2)))
         self.worst = max(self.worst, float((away / half).max()))
         more = int((held.weights > asked.stated.cap).sum())
@@ -81,7 +81,7 @@ class Line:
         row = 1.0 if held.bounds is None else max(map(abs, held.bounds))
         known = max(float(held.weights.max(initial=0.0)), 4 * row)
         kept = held.total_under(asked.stated.cap) / max(held.weights.sum(), 1e-300)
-        missed = more > SEEN / self.epsilon and kept < 0.1
+        missed = more > SEEN / self.asker.census_epsilon and kept < 0.1
         self.absurd += bool(asked.stated.cap > TOO_HIGH * known or missed)
 
     @property
@@ -90,9 +90,8 @@ class Line:
 
     @property
     def wide(self) -> float:
-        """The median half-width over the 95% quantile of the errors."""
-        ideal = float(np.quantile(np.concatenate(self.errors), 0.95))
-        return float(np.median(np.concatenate(self.halves))) / max(ideal, 1e-12)
+        """How many times narrower all intervals could be and still hold 95% of what they are about."""
+        return 1 / max(float(np.quantile(np.concatenate(self.errors), 0.95)), 1e-12)
 
     @property
     def rmse(self) -> float:

@@ -149,7 +149,7 @@ def test_a_number_is_about_the_cap_that_its_sums_are_scaled_to(
 ) -> None:
     """Eight units have 1, 2, 2, 3, 4, 5, 8 and 9 rows; there is hardly any noise."""
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0, 8.0, 30.0))
-    assert stated(curator, BY_TOWN) == Stated(8.0, 1, 30.0)
+    assert stated(curator, BY_TOWN) == Stated(8.0, 1, 30.0, 6.0)
     assert stated(curator, BY_TOWN, rescale=False) == Stated(2.0, 5, 30.0)
     medians = chosen(curator, "SELECT MEDIAN(pay) AS a FROM people").stated
     assert medians == {"m0": Stated(2.0, 5, 30.0)}

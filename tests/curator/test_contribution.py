@@ -139,7 +139,9 @@ def least(cells: list[int], situation: Situation, generous: float) -> float:
             errors[cap] = noise**2 + (cut / groups) ** 2
         else:
             scale = sum(units) / sum(shrunk)
-            chance = sum((w - s) ** 2 for w, s in zip(units, shrunk, strict=True)) / groups
+            # One over the epsilon of the census, which is 1, may lose the most and not be seen.
+            squares = sum((w - s) ** 2 for w, s in zip(units, shrunk, strict=True)) + (generous - cap) ** 2
+            chance = squares / groups
             small, large = caps.totals_shares(cap, generous)
             totals = 2 * (generous / large) ** 2 + 2 * (scale * cap / small) ** 2
             errors[cap] = (

@@ -109,7 +109,8 @@ def choose_caps(
             else:
                 stated_cap, weight = about, about
             beyond = contribution.most_beyond(cells, weight / unit, situation, price.confidence)
-            stated[user.name] = Stated(stated_cap, beyond, unit**2 * chosen.cut_squares)
+            lost = large - caps[weigh_key] if user.name in generous else 0.0
+            stated[user.name] = Stated(stated_cap, beyond, unit**2 * chosen.cut_squares, lost)
     return ChosenCaps(caps, generous, stated, centres, rows)
 
 

@@ -29,6 +29,8 @@ RANK_BIAS = 0.01
 """How far cutting all rows of heavy units may move a quantile, as a share of the rows."""
 MOST_SCALED = 3.0
 """Sums are never scaled back up by more than about this: beyond, the answer is mostly the assumption."""
+_UNSEEN = 1.0
+"""Times 1/epsilon of the census: so many units that it does not show are taken to lose the most."""
 UNKNOWN_GROUPS = 32
 LEAST_TOTAL = 0.1
 Use = Literal["total", "rescaled", "sum", "rank", "joint"]
@@ -123,8 +125,10 @@ def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
         above = slice(top.cell + 1, top.cell + 1 + _DOUBTED)
         held[above] = np.maximum(cells[above], 0)
     cap = generous if situation.use == "total" else _best_cap(held, weights, generous, top.cell, situation)
-    cut = held @ np.maximum(weights - cap, 0.0) ** 2 if cap < generous else 0.0
-    return Caps(cap, generous, float(cut))
+    if cap == generous:
+        return Caps(cap, generous)
+    lost = np.maximum(weights - cap, 0.0)
+    return Caps(cap, generous, _cut_squares(lost, generous - cap, held, situation))
 
 
 def lighter(cells: NDArray[np.int64], cap: float, situation: Situation) -> float:
@@ -265,9 +269,20 @@ def _error(
     scale = total / kept
     if scale > MOST_SCALED:
         return math.inf
-    squares = float(held @ (weights - shrunk) ** 2)
+    squares = _cut_squares(weights - shrunk, generous - cap, held, situation)
     totals = _totals_variance(cap, generous, scale, situation)
     return (noise * scale) ** 2 + squares / groups + (UNEVEN * cut / groups) ** 2 + totals / groups**2
+
+
+def _cut_squares(
+    lost: NDArray[np.float64], most: float, held: NDArray[np.float64], situation: Situation
+) -> float:
+    """The sum over units of the squares of what C cuts off: those that the census shows, and some unseen.
+
+    lost: what a unit of each cell loses. most: what one unit loses at most.
+    """
+    unseen = _UNSEEN * situation.distance / situation.epsilon
+    return float(held @ lost**2) + unseen * most**2
 
 
 def _totals_variance(cap: float, generous: float, scale: float, situation: Situation) -> float:

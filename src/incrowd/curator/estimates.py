@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.curator import jumps
 from incrowd.curator.contribution import UNEVEN
 from incrowd.query import Aggregate, Measure
 
 Floats = NDArray[np.float64]
 MOST_FACTOR = 4.0
 """Sums are scaled up by at most this."""
+_SHARES = 48
+"""For more groups than this, half-widths are computed for so many shares of the total, and rounded up."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class Factor:
     """Scales sums under a cap C up to what they would be under the generous cap G.
 
     small, large: the noisy totals under C and under G, in values, with the standard deviations of their
-    noise. cut_squares: an estimate of the sum over units of the squares of what C cuts off.
+    noise. cut_squares: an estimate of the sum over units of the squares of what C cuts off. largest_cut: the
+    most that it cuts off one unit; 0 if no unit loses much more than the others.
     """
 
     small: float
@@ -85,6 +89,7 @@ class Factor:
     small_deviation: float
     large_deviation: float
     cut_squares: float
+    largest_cut: float = 0.0
 
     @property
     def value(self) -> float:
@@ -99,23 +104,45 @@ class Factor:
     def _least_small(self) -> float:
         return max(self.small, self.small_deviation, 1e-300)
 
+    @property
+    def _safe_small(self) -> float:
+        """The total under C, less a deviation of its noise.
+
+        With noises l and e of the totals, F - F_true = (l - F e) / (small - e): the true total counts.
+        """
+        return max(self.small - self.small_deviation, self.small_deviation, 1e-300)
+
     def scaled(self, sums: Floats, halfwidth: float, confidence: float) -> Span:
         """Sums of groups, scaled. The interval is about the sums under G.
 
         A group with the share p of the total loses p of what is cut, give or take: by chance, with a
-        variance of p times the squares of all cuts (a unit's rows may all be in one group), and
+        variance of p times the squares of all cuts (a unit's rows may all be in one group; `jumps`), and
         systematically, by at most UNEVEN of its part. Where the factor is less than the ratio of the totals,
         the interval reaches as far as that ratio.
         """
         size = np.abs(sums)
-        share = np.clip(size / self._least_small, 0.25 / max(len(sums), 1), 1.0)
-        deviation = math.hypot(self.large_deviation, self.value * self.small_deviation) / self._least_small
-        spread = np.sqrt(share * self.cut_squares + (size * deviation) ** 2)
-        # The tail of all that is taken as that of Laplace noise, a little widened: it is a mixture.
-        reach = -1.04 * math.log1p(-confidence) / math.sqrt(2) * spread
+        share = np.clip(size / self._safe_small, 0.25 / max(len(sums), 1), 1.0)
+        noise = -self.value * halfwidth / math.log1p(-confidence)
+        if len(share) > _SHARES:
+            steps = np.geomspace(share.min(), share.max() * (1 + 1e-9), _SHARES)
+            chance = self._reach(steps, noise, confidence)[np.searchsorted(steps, share)]
+        else:
+            chance = self._reach(share, noise, confidence)
         systematic = UNEVEN * (self.value - 1) + self._ratio - self.value
-        half = np.hypot(self.value * halfwidth, reach) + systematic * size
+        half = chance + systematic * size
         return Span(self.value * sums, self.value * sums - half, self.value * sums + half)
+
+    def _reach(self, share: Floats, noise: float, confidence: float) -> Floats:
+        """How far groups with these shares of the total may be off by chance, with noise of this scale."""
+        spread = math.hypot(self.large_deviation, self.value * self.small_deviation) * share
+        # The tail of all that is taken as that of Laplace noise, a little widened: it is a mixture.
+        widened = 1.04 / math.sqrt(2) * spread
+        squares = share * self.cut_squares
+        if not self.largest_cut:
+            widened = np.hypot(widened, 1.04 / math.sqrt(2) * np.sqrt(squares))
+            return jumps.reach(np.hypot(noise, widened), np.zeros_like(share), 0.0, confidence)
+        rates = squares / self.largest_cut**2
+        return jumps.reach(np.hypot(noise, widened), rates, self.largest_cut, confidence)
 
 
 def column(aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping[str, Span]) -> Span:

@@ -100,12 +100,14 @@ class Stated:
     """What a number is about: the sum in which each unit counts for at most `cap`.
 
     beyond: at the question's confidence, at most so many units would count for more. cut_squares: where sums
-    are scaled back up, an estimate of the sum of the squares of what units lose before.
+    are scaled back up, an estimate of the sum of the squares of what units lose before. largest_cut: the most
+    that one of these loses.
     """
 
     cap: float
     beyond: int
     cut_squares: float = 0.0
+    largest_cut: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,7 @@ class Released:
             small_noise.deviation * step,
             large_noise.deviation * step,
             stated.cut_squares if stated else 0.0,
+            stated.largest_cut if stated else 0.0,
         )
 
     def _quantile(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
@@ -249,7 +252,9 @@ class Released:
             "factors": {
                 name: [a, b, c.to_json(), d.to_json()] for name, (a, b, c, d) in self.factors.items()
             },
-            "stated": {name: [s.cap, s.beyond, s.cut_squares] for name, s in self.stated.items()},
+            "stated": {
+                name: [s.cap, s.beyond, s.cut_squares, s.largest_cut] for name, s in self.stated.items()
+            },
             "confidence": self.confidence,
             "centres": {name: list(centre) for name, centre in self.centres.items()},
             "trees": {name: tree.to_json() for name, tree in self.trees.items()},
