@@ -440,7 +440,7 @@ def test_keys_and_counts_with_a_quarter_of_the_noise_are_caught(monkeypatch: pyt
 def chosen_caps(heavy: int) -> Floats:
     """The caps that a census of thirty light units and some heavy ones leads to; ten are just noticed."""
     counts = np.array([30 + heavy, *[heavy] * 4, *[0] * 42])
-    cells = [caps.noisy_census(counts, Fraction(1), 1) for _ in range(3_000)]
+    cells = [caps.noisy_census(counts, Fraction(1), 1)[0] for _ in range(3_000)]
     situation = caps.Situation("sum", epsilon=1.0, epsilon_sums=1.0)
     return np.array([caps.choose(census, situation).cap for census in cells])
 

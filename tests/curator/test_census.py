@@ -198,7 +198,7 @@ def test_the_choice_knows_the_budget_the_groups_and_the_use(
     curator: Curator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert told(curator, monkeypatch, COUNT, delta=0.0) == Situation(
-        "total", pytest.approx(8 * 0.54 / 1.54), pytest.approx(8 / 1.54)
+        "total", pytest.approx(8 * 0.54 / 1.54), pytest.approx(8 / 1.54), far=11
     )
     grouped = told(curator, monkeypatch, BY_TOWN, delta=0.0)
     shares = (grouped.epsilon, grouped.epsilon_sums, grouped.epsilon_totals)
@@ -219,11 +219,11 @@ def test_the_choice_knows_the_budget_the_groups_and_the_use(
 def test_the_choice_knows_what_a_unit_weighs(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value of 16 is 2^20 steps of the census; rows, and groups, are counted."""
     amounts = told(curator, monkeypatch, "SELECT SUM(pay) AS s FROM people")
-    assert (amounts.row, amounts.counts, amounts.paired) == (2.0**20, False, False)
+    assert (amounts.row, amounts.counts, amounts.paired, amounts.far) == (2.0**20, False, False, 24)
     rows = told(curator, monkeypatch, COUNT)
     assert (rows.row, rows.counts, rows.paired) == (1.0, True, False)
     ball = told(curator, monkeypatch, AVERAGE)
-    assert (ball.row, ball.counts, ball.paired) == (64.0, True, False)
+    assert (ball.row, ball.counts, ball.paired, ball.far) == (64.0, True, False, None)
     people = told(curator, monkeypatch, "SELECT town, COUNT(DISTINCT id) AS n FROM people GROUP BY town")
     assert (people.row, people.counts, people.paired) == (1.0, True, True)
 

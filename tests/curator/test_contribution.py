@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -48,8 +49,52 @@ def test_the_census_has_noise_for_as_many_cells_as_one_unit_moves(monkeypatch: p
 
     monkeypatch.setattr(caps, "Laplace", Noted)
     # 10 units above 0, 7 above 1, 2 above 2: three, five and two in their cells.
-    assert caps.noisy_census(np.array([10, 7, 2]), Fraction(1, 3), 2).tolist() == [4, 6, 3]
+    cells, far_units = caps.noisy_census(np.array([10, 7, 2]), Fraction(1, 3), 2)
+    assert cells.tolist() == [4, 6, 3] and far_units is None
     assert made == [(Fraction(1, 3), 2)]
+    # Far units move a cell and the total of far cells.
+    cells, far_units = caps.noisy_census(np.array([10, 7, 2]), Fraction(1, 3), 2, far=1)
+    assert cells.tolist() == [4, 6, 3] and far_units == 8
+    assert made[1:] == [(Fraction(1, 3), 2), (Fraction(1, 3), 4)]
+
+
+@pytest.mark.parametrize(("distance", "far"), [(1, 2), (1, 5), (2, 2), (2, 3)])
+def test_no_neighbour_changes_the_odds_of_a_census_by_more_than_epsilon(
+    monkeypatch: pytest.MonkeyPatch, distance: int, far: int
+) -> None:
+    """All neighbours of a small census, from the exact law: one step costs one over the scale."""
+    scales: list[float] = []
+
+    class Exact:
+        def __init__(self, epsilon: Fraction, sensitivity: int) -> None:
+            self.scale = sensitivity / float(epsilon)
+
+        def release(self, numbers: np.ndarray) -> np.ndarray:
+            scales.extend([self.scale] * len(numbers))
+            return numbers
+
+    monkeypatch.setattr(caps, "Laplace", Exact)
+
+    def released(held: list[int]) -> np.ndarray:
+        counts = np.cumsum(np.array(held)[::-1])[::-1].copy()
+        scales.clear()
+        cells, far_units = caps.noisy_census(counts, Fraction(1, 3), distance, far)
+        assert far_units is not None
+        return np.append(cells, far_units)
+
+    held = [5, 4, 3, 2, 1, 1]
+    moves = [(place, 1) for place in range(6)] + [(place, -1) for place in range(6)]
+    pairs = itertools.product(moves, repeat=distance)
+    losses = []
+    for pair in pairs:
+        if distance == 2 and pair[0][1] == pair[1][1]:
+            continue
+        other = held.copy()
+        for place, step in pair:
+            other[place] += step
+        change = np.abs(released(other) - released(held))
+        losses.append(float((change / np.array(scales)).sum()))
+    assert max(losses) == pytest.approx(1 / 3)
 
 
 @given(
@@ -185,7 +230,7 @@ def test_caps_are_hardly_ever_absurd() -> None:
     counts = cumulative([200, 400, 300, 90, 10])
     absurd = 0
     for _ in range(10_000):
-        cells = caps.noisy_census(counts, Fraction(1, 5), 1)
+        cells, _ = caps.noisy_census(counts, Fraction(1, 5), 1)
         chosen = caps.choose(cells, replace(BASE, epsilon=0.2))
         assert chosen.cap >= 4
         absurd += chosen.cap > 1_024
@@ -207,11 +252,37 @@ def test_as_many_units_as_stated_may_be_beyond() -> None:
     held = 0
     stated = []
     for _ in range(2_000):
-        cells = caps.noisy_census(counts, Fraction(3, 10), 1)
+        cells, _ = caps.noisy_census(counts, Fraction(3, 10), 1)
         stated.append(caps.most_beyond(cells, 8.0, situation, 0.95))
         held += stated[-1] >= 20 + 9 + 3
     assert 0.95 - 5.5 * math.sqrt(0.95 * 0.05 / 2_000) <= held / 2_000 <= 0.985
     assert np.median(stated) < 100
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("held", [[50], [500, 300, 60, 40, 20, 9, 3], [9] * 16])
+@pytest.mark.parametrize("place", [0, 3, 6, 10, 11, 12, 20, 40])
+def test_as_many_units_as_stated_may_be_beyond_with_far_cells(held: list[int], place: int) -> None:
+    """2,000 censuses at 95%: 5.5 standard deviations have a chance below 1e-7.
+
+    Ideally one noisy count says it, which reaches ln 10 / epsilon beyond the truth. Near cells, of
+    which there are 11, and the total of far ones reach 4 times as far at most; with all cells alike 6.5.
+    """
+    counts, rate = cumulative(held), 0.3
+    far = caps.first_far(1.0, True)
+    situation = replace(BASE, epsilon=rate, far=far)
+    beyond = sum(held[place + 1 :])
+    stated = []
+    for _ in range(2_000):
+        cells, far_units = caps.noisy_census(counts, Fraction(3, 10), 1, far)
+        stated.append(caps.most_beyond(cells, 2.0**place, situation, 0.95, far_units))
+    covered = np.mean([units >= beyond for units in stated])
+    spread = 5.5 * math.sqrt(0.95 * 0.05 / 2_000)
+    assert covered >= 0.95 - spread
+    if beyond > 60:
+        assert covered <= 0.965 + spread
+    if place <= far + 1:
+        assert np.median(stated) <= beyond + 4 * math.log(10) / rate
 
 
 def test_the_last_cell_is_always_beyond() -> None:

@@ -32,6 +32,26 @@ def test_a_tail_point_is_where_the_nats_are_those_of_the_confidence(window: int,
     assert float(nats(np.array(point), window)) == pytest.approx(-math.log1p(-confidence), rel=1e-9)
 
 
+@pytest.mark.parametrize("window", [0, 1, 5, 20, 40])
+@pytest.mark.parametrize("confidence", [0.6, 0.95, 0.999])
+def test_a_wide_draw_is_part_of_the_tail_point(window: int, confidence: float) -> None:
+    """By numbers: the characteristic function of the sum is (1 + t^2)^-window / (1 + 4 t^2)."""
+    point = tail_point(window, confidence, wide=True)
+    t = (np.arange(4_000_000) + 0.5) * 1e-3
+    integrand = np.sin(t * point) / t * (1 + t**2) ** -float(window) / (1 + 4 * t**2)
+    assert 0.5 + integrand.sum() * 1e-3 / math.pi == pytest.approx(confidence, abs=2e-5)
+
+
+def test_cells_with_more_noise_need_more_units() -> None:
+    cells = np.zeros(CELLS, dtype=np.int64)
+    cells[3], cells[20] = 1_000, 250
+    rates = np.where(np.arange(CELLS) < 11, 0.1, 0.05)
+    assert top_of(cells, 0.1, 0, counts=True).cell == 20
+    assert top_of(cells, rates, 0, counts=True).cell == 3
+    cells[20] = 500
+    assert top_of(cells, rates, 0, counts=True).cell == 20
+
+
 @given(
     st.lists(st.integers(-(10**6), 10**9), min_size=CELLS, max_size=CELLS),
     st.floats(1e-5, 100),

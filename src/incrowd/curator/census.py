@@ -108,7 +108,9 @@ def choose_caps(
                 stated_cap, weight = about * rows[weigh_key], about * rows[weigh_key] / ROWS_PER_NORM
             else:
                 stated_cap, weight = about, about
-            beyond = contribution.most_beyond(cells, weight / unit, situation, price.confidence)
+            beyond = contribution.most_beyond(
+                cells, weight / unit, situation, price.confidence, seen.far_units
+            )
             lost = large - caps[weigh_key] if user.name in generous else 0.0
             stated[user.name] = Stated(stated_cap, beyond, unit**2 * chosen.cut_squares, lost)
     return ChosenCaps(caps, generous, stated, centres, rows)
@@ -139,7 +141,8 @@ class _Seen:
     """A noisy census: units by cell, the weight of the first cell's upper edge, and the noise's epsilon.
 
     row: the most that one row weighs, in that weight. generous: the most that the cap G may be, likewise,
-    where the owner's file states it.
+    where the owner's file states it. far, far_units: the first cell with twice the noise, and the noisy
+    number of units from there on.
     """
 
     cells: NDArray[np.int64]
@@ -147,6 +150,8 @@ class _Seen:
     epsilon: float
     row: float
     generous: float | None = None
+    far: int | None = None
+    far_units: int | None = None
 
 
 def _bought_before(census: Census) -> _Seen:
@@ -164,10 +169,12 @@ def _bought_now(index: int, leaf: Leaf, price: Price, run: _Run) -> dict[str, _S
     for place, (weigh_key, measure) in enumerate(leaf.uncapped.items()):
         line = price.line(index, "census", weigh_key)
         assert line is not None
-        cells = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance)
         unit = 2.0 ** census_exponent(measure)
-        row = 1.0 if measure.ball else measure.limit
-        seen[weigh_key] = _Seen(cells, unit, float(line.epsilon), row / unit)
+        row = (1.0 if measure.ball else measure.limit) / unit
+        counts = _counted(measure)
+        far = None if measure.ball else contribution.first_far(1.0 if counts else row, counts)
+        cells, far_units = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance, far)
+        seen[weigh_key] = _Seen(cells, unit, float(line.epsilon), row, None, far, far_units)
     return seen
 
 
@@ -178,7 +185,7 @@ def _situation(
     users = [measure for measure in leaf.measures.values() if measure.weigh_key == weigh_key]
     measure = leaf.open_caps[weigh_key]
     totals = [price.line(index, "totals", user.name) for user in users]
-    counts = measure.weighing in ("rows", "joint") or measure.value is None
+    counts = _counted(measure)
     return Situation(
         use=_use(leaf, users, any(totals)),
         epsilon=seen.epsilon,
@@ -191,7 +198,13 @@ def _situation(
         norm=measure.norm,
         distance=leaf.distance,
         generous=seen.generous,
+        far=seen.far,
     )
+
+
+def _counted(measure: Measure) -> bool:
+    """True if rows or groups are counted, or a ball weighs them."""
+    return measure.weighing in ("rows", "joint") or measure.value is None
 
 
 def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

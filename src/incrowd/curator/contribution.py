@@ -1,7 +1,9 @@
 """Choosing how much one unit may contribute, from a noisy census of what units weigh.
 
 The census counts units by weight on powers of two. Each unit is in one cell, so Laplace noise of scale
-1/epsilon on each cell suffices, and everything computed from the noisy cells is free.
+1/epsilon on each cell suffices, and everything computed from the noisy cells is free. Far above what is
+usual, cells have twice the noise, and the same epsilon buys the number of all units there as well: else the
+noise of dozens of empty cells would be in every number of units beyond a cap.
 
 Two caps. The generous one, G, lies a little above the highest cell that is believed (`evidence`), so that
 few units weigh more: it defines the quantity that the answer states. The other, C <= G, bounds what is
@@ -58,6 +60,8 @@ The fewer units the top cell shows, the more can hide above it.
 """
 CENSUS_ROW = 2.0**20
 """What one row weighs at most, in a census of totals that was bought beforehand."""
+NEAR = {False: 3, True: 10}
+"""The last near cell, in doublings above one row's weight: for sums, and for counts."""
 _HIDES = 12.0
 """From so many nats on, units above the top cell may hide."""
 
@@ -69,7 +73,8 @@ class Situation:
     epsilon: of the census; epsilon_sums, epsilon_totals: of what is released under the caps. groups: how many
     there are, None if not known. row: the most that one row weighs. counts: rows or groups are counted, each
     of which weighs 1. paired: the weight is a number of groups. norm: of the bound on a unit's groups.
-    generous: the most that G may be, where the owner's file states it.
+    generous: the most that G may be, where the owner's file states it. far: the first cell of the census with
+    twice the noise; None if all have the same.
     """
 
     use: Use
@@ -83,6 +88,21 @@ class Situation:
     norm: int = 1
     distance: int = 1
     generous: float | None = None
+    far: int | None = None
+
+    @property
+    def rate(self) -> float:
+        """One over the scale of the noise of the census."""
+        return self.epsilon / self.distance
+
+    def rates(self, cells: int) -> NDArray[np.float64]:
+        """The same, cell by cell."""
+        far = cells if self.far is None else self.far
+        return np.where(np.arange(cells) < far, self.rate, self.rate / 2)
+
+    def top_of(self, cells: NDArray[np.int64]) -> Top:
+        """The highest cell of a census that is believed."""
+        return top_of(cells, self.rates(len(cells)), math.ceil(math.log2(self.row)), self.counts)
 
 
 @dataclass(frozen=True)
@@ -98,25 +118,39 @@ class Caps:
     cut_squares: float = 0.0
 
 
-def noisy_census(counts: NDArray[np.int64], epsilon: Fraction, distance: int) -> NDArray[np.int64]:
-    """Units per cell, with noise: cell 0 is weights up to 1, cell j up to 2^j.
+def noisy_census(
+    counts: NDArray[np.int64], epsilon: Fraction, distance: int, far: int | None = None
+) -> tuple[NDArray[np.int64], int | None]:
+    """Units per cell, with noise, and the noisy number of units in the cells from `far` on, if that is given.
 
-    `counts` are the units that weigh more than 0, 1, 2, 4, ...
+    Cell 0 is weights up to 1, cell j up to 2^j. `counts` are the units that weigh more than 0, 1, 2, 4, ...
+
+    Theorem. The release is epsilon-DP. With d the distance, near cells have Laplace noise of scale d/epsilon,
+    far cells and their total of scale 2 d/epsilon. Adding or removing a unit moves one near cell by 1, or one
+    far cell and the total by 1 each: in both cases the loss is at most epsilon/d. Replacing a unit is
+    removing one and adding another, and d is 2.
     """
     cells = counts - np.append(counts[1:], 0)
-    released: NDArray[np.int64] = Laplace(epsilon, sensitivity=distance).release(cells)
-    return released
+    if far is None:
+        return Laplace(epsilon, sensitivity=distance).release(cells), None
+    near = Laplace(epsilon, sensitivity=distance).release(cells[:far])
+    wide = Laplace(epsilon, sensitivity=2 * distance).release(np.append(cells[far:], cells[far:].sum()))
+    return np.concatenate((near, wide[:-1])), int(wide[-1])
+
+
+def first_far(row: float, counts: bool) -> int:
+    """The first far cell, where one row weighs at most `row`."""
+    return math.ceil(math.log2(row)) + NEAR[counts] + 1
 
 
 def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
     """The caps of a noisy census."""
-    rate = situation.epsilon / situation.distance
-    top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
+    top = situation.top_of(cells)
     held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
     if situation.generous is None:
-        generous = _generous(cells, top, rate, situation)
+        generous = _generous(cells, top, situation)
     else:
-        generous = _generous_enough(held, top, rate, situation)
+        generous = _generous_enough(held, top, situation)
     edges = 2.0 ** np.arange(len(cells))
     weights = np.minimum(_MIDDLE * edges, generous)
     if situation.use == "joint":
@@ -138,8 +172,7 @@ def lighter(cells: NDArray[np.int64], cap: float, situation: Situation) -> float
     noise. It goes by halves, as long as little weight is cut that the cap would have kept: what is cut twice
     would have needed no such cap.
     """
-    rate = situation.epsilon / situation.distance
-    top = top_of(cells, rate, math.ceil(math.log2(situation.row)), situation.counts)
+    top = situation.top_of(cells)
     held = np.where(np.arange(len(cells)) <= top.cell, np.maximum(cells, 0), 0).astype(np.float64)
     if not held.any():
         return 1.0
@@ -168,23 +201,40 @@ def total_cap(measure: Measure, epsilon: float, distance: int) -> float:
     return choose(np.array(census.units), situation).generous * census.up_to
 
 
-def most_beyond(cells: NDArray[np.int64], cap: float, situation: Situation, confidence: float) -> int:
+def most_beyond(
+    cells: NDArray[np.int64],
+    cap: float,
+    situation: Situation,
+    confidence: float,
+    far_units: int | None = None,
+) -> int:
     """How many units weigh more than a cap at most, at a confidence.
 
-    It is the noisy number of units in the cells that reach above the cap, plus what their noise may hide.
+    It is the noisy number of units in the cells that reach above the cap, plus what their noise may hide. Far
+    cells count by their noisy total `far_units`, less those that do not reach above the cap, unless fewer
+    cells do.
     """
     # The last cell has no upper edge: what is in it may weigh more than any cap.
-    above = np.append(2.0 ** np.arange(len(cells) - 1) > cap, True)
-    rate = situation.epsilon / situation.distance
-    hidden = tail_point(int(above.sum()), confidence) / rate
-    return max(0, math.floor(float(cells[above].sum()) + hidden))
+    first = int(np.append(2.0 ** np.arange(len(cells) - 1) > cap, True).argmax())
+    far, rate = situation.far, situation.rate
+    if far is None or far_units is None:
+        units, hidden = cells[first:].sum(), tail_point(len(cells) - first, confidence) / rate
+    elif first <= far:
+        units = cells[first:far].sum() + far_units
+        hidden = tail_point(far - first, confidence, wide=True) / rate
+    elif first - far + 1 < len(cells) - first:
+        units = far_units - cells[far:first].sum()
+        hidden = 2 * tail_point(first - far + 1, confidence) / rate
+    else:
+        units, hidden = cells[first:].sum(), 2 * tail_point(len(cells) - first, confidence) / rate
+    return max(0, math.floor(float(units) + hidden))
 
 
-def _generous(cells: NDArray[np.int64], top: Top, rate: float, situation: Situation) -> float:
+def _generous(cells: NDArray[np.int64], top: Top, situation: Situation) -> float:
     """G: a little above the top cell, the more the fewer units that cell shows."""
     if not top.held:
         return situation.row * 2.0 ** FALLBACK[situation.counts]
-    shown = float(cells[top.cell]) * rate
+    shown = float(cells[top.cell] * situation.rates(len(cells))[top.cell])
     headroom = next(headroom for least, headroom in _HEADROOM if shown > least)
     generous = 2.0**top.cell * headroom
     if situation.counts:
@@ -192,7 +242,7 @@ def _generous(cells: NDArray[np.int64], top: Top, rate: float, situation: Situat
     return generous if top.sure else min(generous, situation.row * 2.0 ** MOST_UNSURE[situation.counts])
 
 
-def _generous_enough(held: NDArray[np.float64], top: Top, rate: float, situation: Situation) -> float:
+def _generous_enough(held: NDArray[np.float64], top: Top, situation: Situation) -> float:
     """G from a census that was bought before: the least edge that at most about 1/epsilon units exceed.
 
     Such a census shows more than the noise of a question lets one see. Above a top cell that is full, as many
@@ -204,7 +254,7 @@ def _generous_enough(held: NDArray[np.float64], top: Top, rate: float, situation
     few = situation.distance / situation.epsilon_sums
     heavier = held.sum() - np.cumsum(held)
     cell = int(np.flatnonzero(heavier <= few)[0])
-    full = cell == top.cell and held[cell] * rate > _HIDES
+    full = cell == top.cell and held[cell] * situation.rate > _HIDES
     return situation.generous if full else min(situation.generous, 2.0**cell)
 
 

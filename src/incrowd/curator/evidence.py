@@ -12,6 +12,9 @@ A false cell costs as much as it is high: all noise grows with it. So
 - if no cell is sure, the weight of one row (of four, where rows are counted) is the fallback, and only
   cells up to about there are believed.
 
+Cells may have noise of different scales, the higher ones never less: a window is worth what it is at the
+largest scale in it, as sums of narrower symmetric noise have no heavier tail (Birnbaum 1948).
+
 Whatever is computed here is computed from released numbers: no choice in this module affects privacy.
 Fewer than about SURE / epsilon units in neighbouring cells cannot be told from noise.
 """
@@ -68,18 +71,36 @@ def nats(sums: Floats, window: int) -> Floats:
     return np.where(sums >= 0, -tail, -np.log1p(-np.exp(np.minimum(tail, -1e-300))))
 
 
-def tail_point(window: int, confidence: float) -> float:
+@functools.lru_cache(maxsize=1024)
+def tail_point(window: int, confidence: float, wide: bool = False) -> float:
     """Where the sum of `window` Laplace draws of scale 1 stays below with a confidence of at least a half.
+
+    wide: one more draw, of scale 2, is in the sum.
 
     >>> round(tail_point(1, 0.975), 6) == round(math.log(20), 6)
     True
+    >>> round(tail_point(0, 0.975, wide=True), 6) == round(2 * math.log(20), 6)
+    True
     """
-    asked = -math.log1p(-confidence)
-    low, high = 0.0, 2.0 * asked + 8.0 * window
+    low, high = 0.0, -4.0 * math.log1p(-confidence) + 8.0 * (window + wide)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if nats(np.array(middle), window) < asked else (low, middle)
+        low, high = (middle, high) if _tail(middle, window, wide) > 1 - confidence else (low, middle)
     return high
+
+
+def _tail(point: float, window: int, wide: bool) -> float:
+    """P(S >= s) for the sum S of `window` Laplace draws of scale 1, and one of scale 2 if `wide`.
+
+    With a = 1 + t^2, the characteristic function of the latter is 1 / (a^w (4 a - 3)), which is
+    (4/3)^w / (4 a - 3) less the sum over k = 1..w of (4/3)^(w - k) / 3 times 1 / a^k.
+    """
+    if not wide:
+        return math.exp(-float(nats(np.array(point), window)))
+    parts = (
+        (4 / 3) ** (window - k) / 3 * math.exp(-float(nats(np.array(point), k))) for k in range(1, window + 1)
+    )
+    return (4 / 3) ** window * math.exp(-point / 2) / 2 - math.fsum(parts)
 
 
 @functools.lru_cache
@@ -97,15 +118,15 @@ def _tail_polynomial(window: int) -> tuple[float, ...]:
     return tuple(coefficients)
 
 
-def top_of(cells: NDArray[np.int64], epsilon: float, row: int, counts: bool) -> Top:
-    """The highest believed cell of a census with noise of scale 1/epsilon.
+def top_of(cells: NDArray[np.int64], epsilon: float | Floats, row: int, counts: bool) -> Top:
+    """The highest believed cell of a census with noise of scale 1/epsilon, or one epsilon for each cell.
 
     Cell 0 holds weights up to 1, cell j those above 2^(j - 1) up to 2^j; 2^row is what one row weighs at
     most. `counts`: rows or groups are counted, each of which weighs 1.
     """
     size = len(cells)
     above_row = np.arange(size) - 1 - row
-    worth = _worth(cells.astype(np.float64) * epsilon)
+    worth = _worth(cells.astype(np.float64), np.broadcast_to(epsilon, cells.shape))
     sure = worth >= SURE + _PRIOR[counts] * math.log(2) * np.maximum(above_row, 0)
     any_sure = bool(sure.any())
     base = int(np.flatnonzero(sure)[-1]) if any_sure else row + 1 + FALLBACK[counts]
@@ -121,11 +142,11 @@ def top_of(cells: NDArray[np.int64], epsilon: float, row: int, counts: bool) -> 
     return Top(int(np.flatnonzero(believed)[-1]), True, False)
 
 
-def _worth(scaled: Floats) -> Floats:
+def _worth(cells: Floats, epsilons: Floats) -> Floats:
     """The most nats of a window that begins at each cell, less what trying several windows is worth."""
-    cumulative = np.concatenate(([0.0], np.cumsum(scaled)))
-    worth = np.full(len(scaled), -np.inf)
+    cumulative = np.concatenate(([0.0], np.cumsum(cells)))
+    worth = np.full(len(cells), -np.inf)
     for window in WINDOWS:
-        sums = cumulative[window:] - cumulative[:-window]
+        sums = (cumulative[window:] - cumulative[:-window]) * epsilons[window - 1 :]
         worth[: len(sums)] = np.maximum(worth[: len(sums)], nats(sums, window))
     return worth - math.log(len(WINDOWS)) / 2

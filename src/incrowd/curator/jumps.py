@@ -44,7 +44,8 @@ def reach(scales: Floats, rates: Floats, jump: float, confidence: float) -> Floa
     chances, middles = np.exp(logs), jump * (number - rates[:, None])
     near = _quantile(1 - confidence, scales, chances, middles)
     far = _quantile(FAR_CHANCE, scales, chances, middles)
-    return np.asarray(np.maximum(near, far * math.log1p(-confidence) / (FAR_WIDTHS * math.log(0.05))))
+    widths: Floats = np.maximum(near, far * math.log1p(-confidence) / (FAR_WIDTHS * math.log(0.05)))
+    return widths
 
 
 def _quantile(chance: float, scales: Floats, chances: Floats, middles: Floats) -> Floats:
@@ -55,7 +56,8 @@ def _quantile(chance: float, scales: Floats, chances: Floats, middles: Floats) -
         middle = (low + high) / 2
         outside = (chances * _outside(middle[:, None], scales[:, None], middles)).sum(axis=1) > chance
         low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-    return high
+    quantile: Floats = high
+    return quantile
 
 
 def _outside(half: Floats, scale: Floats, middle: Floats) -> Floats:
