@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from incrowd import Curator
 from incrowd.backends import census_statement
 from incrowd.backends.measures import BALL_BITS, CENSUS_CELLS
-from incrowd.curator import census, contribution
+from incrowd.curator import census, contribution, pricing
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps
 from incrowd.curator.contribution import Caps, Situation
@@ -134,6 +134,8 @@ def test_a_generous_cap_is_used_where_it_is_above_the_cap(
     curator: Curator, monkeypatch: pytest.MonkeyPatch, large: float, expected: dict[str, float]
 ) -> None:
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(4.0, large))
+    assert chosen(curator, BY_TOWN).generous == {}
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 3)
     caps = chosen(curator, BY_TOWN)
     assert list(caps.caps.values()) == [4.0] and caps.generous == expected
     assert chosen(curator, BY_TOWN, rescale=False).generous == {}
@@ -149,6 +151,7 @@ def test_a_number_is_about_the_cap_that_its_sums_are_scaled_to(
 ) -> None:
     """Eight units have 1, 2, 2, 3, 4, 5, 8 and 9 rows; there is hardly any noise."""
     monkeypatch.setattr(contribution, "choose", lambda *_: Caps(2.0, 8.0, 30.0))
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 3)
     assert stated(curator, BY_TOWN) == Stated(8.0, 1, 30.0, 6.0)
     assert stated(curator, BY_TOWN, rescale=False) == Stated(2.0, 5, 30.0)
     medians = chosen(curator, "SELECT MEDIAN(pay) AS a FROM people").stated
@@ -200,6 +203,10 @@ def test_the_choice_knows_the_budget_the_groups_and_the_use(
     assert told(curator, monkeypatch, COUNT, delta=0.0) == Situation(
         "total", pytest.approx(8 * 0.54 / 1.54), pytest.approx(8 / 1.54), far=11
     )
+    few = told(curator, monkeypatch, BY_TOWN, delta=0.0)
+    assert (few.epsilon, few.epsilon_sums) == pytest.approx((8 * 0.15 / 1.15, 8 / 1.15))
+    assert (few.groups, few.use, few.epsilon_totals) == (3, "total", 0.0)
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 3)
     grouped = told(curator, monkeypatch, BY_TOWN, delta=0.0)
     shares = (grouped.epsilon, grouped.epsilon_sums, grouped.epsilon_totals)
     assert shares == pytest.approx([8 * share / 1.25 for share in (0.15, 1.0, 0.1)])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from incrowd import BackendError, Curator, QueryError
-from incrowd.curator import preparing
+from incrowd.curator import preparing, pricing
 from incrowd.curator.affording import price_of
 from incrowd.curator.preparing import Prepared, chosen_delta, prove, public_fields, public_keys
 from incrowd.curator.request import Request
@@ -132,7 +132,12 @@ def test_two_spellings_of_a_question_have_one_fingerprint(curator: Curator, spel
     assert fingerprint(curator, spelling) == fingerprint(curator, COUNT)
 
 
-def test_another_question_or_price_has_another_fingerprint(curator: Curator) -> None:
+def test_another_question_or_price_has_another_fingerprint(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Sums over so few groups are never scaled back up, so turning that off would be the same question.
+    assert fingerprint(curator, COUNT, rescale=False) == fingerprint(curator, COUNT)
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 1)
     prints = [
         fingerprint(curator, COUNT),
         fingerprint(curator, COUNT, 1.5),

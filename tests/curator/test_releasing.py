@@ -12,6 +12,7 @@ import pytest
 
 from incrowd import Curator
 from incrowd.backends.statement import KEY_MASS
+from incrowd.curator import pricing
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.preparing import Prepared
@@ -81,7 +82,10 @@ def test_a_unit_is_shrunk_to_the_cap_that_was_chosen(curator: Curator) -> None:
     assert exact.leaf.measures["m0"].cap == 2.0
 
 
-def test_totals_are_the_weight_under_the_cap_and_under_the_generous_one(curator: Curator) -> None:
+def test_totals_are_the_weight_under_the_cap_and_under_the_generous_one(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 1)
     question, price = asked(curator, COUNT)
     (leaf,) = question.plan.leaves
     chosen = ChosenCaps(dict.fromkeys(leaf.uncapped, 1.0), {"m0": 8.0})

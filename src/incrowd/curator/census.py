@@ -22,7 +22,7 @@ from incrowd.backends.statement import census_exponent
 from incrowd.curator import contribution
 from incrowd.curator.centres import centre_of
 from incrowd.curator.contribution import Situation, Use
-from incrowd.curator.pricing import Line, Price
+from incrowd.curator.pricing import Line, Price, few_groups
 from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
 from incrowd.query import Centre, Leaf, Measure
@@ -228,6 +228,6 @@ def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
     if not kinds & {"count", "sum"}:
         return "rank"
-    if not leaf.keys:
+    if few_groups(leaf):
         return "total"
     return "rescaled" if rescaled else "sum"

@@ -36,8 +36,7 @@ _UNSEEN = 1.0
 UNKNOWN_GROUPS = 32
 LEAST_TOTAL = 0.1
 Use = Literal["total", "rescaled", "sum", "rank", "joint"]
-"""One sum over all rows; sums by group that are scaled back up; sums by group as they are; quantiles; balls.
-"""
+"""Sums over all rows or few groups; sums by group that are scaled back up; other sums; quantiles; balls."""
 JOINT_BIAS = {1: 0.5, 2: 0.4}
 """How far shrinking heavy units may move an average: by this part of what is cut, in spreads. By norm: in L2,
 where there are many groups, a unit is heavy rather by its many rows than by its extreme values."""
@@ -56,7 +55,8 @@ _MIDDLE = 0.72
 _HEADROOM = ((40.0, 1.0), (12.0, 2**0.5), (-math.inf, 2.0))
 """By the nats of the top cell: how far G lies above its lower edge, in halves of the upper one.
 
-The fewer units the top cell shows, the more can hide above it.
+The fewer units the top cell shows, the more can hide above it. Sums by group have no headroom: what hidden
+units lose is divided among the groups, and the noise is not.
 """
 CENSUS_ROW = 2.0**20
 """What one row weighs at most, in a census of totals that was bought beforehand."""
@@ -235,7 +235,8 @@ def _generous(cells: NDArray[np.int64], top: Top, situation: Situation) -> float
     if not top.held:
         return situation.row * 2.0 ** FALLBACK[situation.counts]
     shown = float(cells[top.cell] * situation.rates(len(cells))[top.cell])
-    headroom = next(headroom for least, headroom in _HEADROOM if shown > least)
+    divided = situation.groups != 1 and situation.use in ("total", "rescaled")
+    headroom = 1.0 if divided else next(headroom for least, headroom in _HEADROOM if shown > least)
     generous = 2.0**top.cell * headroom
     if situation.counts:
         generous = float(math.floor(generous))

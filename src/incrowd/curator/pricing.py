@@ -51,6 +51,8 @@ LEAST_SHARE = 1e-5
 """The least epsilon or mu of one release: 2^33 steps of sensitivity over it are still drawn exactly."""
 FEW_GROUPS = 8
 """From this many groups per unit on, L2 with Gaussian noise beats L1 with Laplace noise."""
+SCALED_GROUPS = 25
+"""With fewer listed groups, the noise of two totals outweighs what scaling sums back up would gain."""
 Noise = Literal["laplace", "gaussian", "exponential", "selection", "thresholded"]
 """`thresholded`: a count that decides which groups are shown, with the noise that its cap asks for."""
 LineKind = Literal["centre", "census", "keys", "totals", "sum", "quantile"]
@@ -221,8 +223,13 @@ class Price:
         return f"{cost}; {self.confidence:.0%} of answers within {', '.join(widths)}" if widths else cost
 
 
+def few_groups(leaf: Leaf) -> bool:
+    """Whether a leaf has no groups, or so few that its sums are not scaled back up."""
+    return not leaf.keys or leaf.listed_groups < SCALED_GROUPS
+
+
 def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
-    """Whether shrinkage is undone for a measure: a grouped sum or count whose cap is chosen privately.
+    """Whether shrinkage is undone for a measure: a sum or count by many groups whose cap is chosen privately.
 
     In L2 hardly anything is cut, so there is nothing to undo.
     """
@@ -231,7 +238,7 @@ def rescales(leaf: Leaf, measure: Measure, rescale: bool) -> bool:
     return (
         rescale
         and linear
-        and bool(leaf.keys)
+        and not few_groups(leaf)
         and measure.cap is None
         and not measure.buckets
         and measure.norm == 1
