@@ -28,7 +28,8 @@ from incrowd.catalog.declaration import (
     shown,
 )
 from incrowd.catalog.names import fold, same_but_for_case, spelling_of
-from incrowd.catalog.types import Type, kind_of
+from incrowd.catalog.periods import Period
+from incrowd.catalog.types import TIMES, Type, kind_of
 
 SourceKind = Literal["duckdb", "csv", "parquet", "url", "frame"]
 
@@ -149,6 +150,7 @@ class Table(Declaration):
 
     `contribution` is the number of rows that one unit counts for in a COUNT unless the query says otherwise.
     `max_rows` is a public estimate of the table's size for prices and warnings; no guarantee rests on it.
+    `period` promises that rows of closed periods stay as they are (`Period`).
     """
 
     source: Name | None = None
@@ -159,6 +161,7 @@ class Table(Declaration):
     relation: Literal["add-remove", "replace"] = "add-remove"
     contribution: Count | None = None
     max_rows: Count | None = None
+    period: Period | None = None
     description: Text = ""
     columns: Mapping[Name, Column] = Field(default_factory=dict)
 
@@ -186,7 +189,7 @@ class Table(Declaration):
         if self.private:
             self._check_private()
         else:
-            for field in ("unit", "contribution"):
+            for field in ("unit", "contribution", "period"):
                 if getattr(self, field) is not None:
                     raise fault(
                         f"a public table protects nobody; leave {field} out or say private: true", field
@@ -213,9 +216,23 @@ class Table(Declaration):
                     "point and cannot identify a unit; declare it as integer or text",
                     "unit",
                 )
+        if self.period is not None:
+            self._check_period(self.period.column)
         if self.unit.is_row and (self.contribution or 1) != 1:
             raise fault(
                 "each row is a unit of its own and contributes 1; leave contribution out", "contribution"
+            )
+
+    def _check_period(self, column: str) -> None:
+        if column not in self.columns:
+            raise fault(
+                f"no column {column} is declared, {nearest(column, self.columns)}", "period", "column"
+            )
+        if self.columns[column].type not in TIMES:
+            raise fault(
+                f"{column} is a {self.columns[column].type} column; periods are those of a date or timestamp",
+                "period",
+                "column",
             )
 
     def find(self, column: str) -> str | None:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Unpack
@@ -22,6 +23,7 @@ from incrowd.catalog import Catalog, catalog_for, load, weak_promises
 from incrowd.curator import affording, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
+from incrowd.curator.data_versions import closed_version
 from incrowd.curator.grants import Grant
 from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.paying import OvertakenError, Payment
@@ -141,8 +143,10 @@ class Curator:
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
+            closed = self._closed_version(question)
             with self.snapshot() as rows:
-                payment = self.reserve(question, price, rows.version, progress)
+                versions = self._versions(question, closed, rows.version)
+                payment = self.reserve(question, price, versions, progress)
                 if payment.recorded is None:
                     try:
                         with payment.held():
@@ -194,19 +198,18 @@ class Curator:
         return self._backend.snapshot(self.catalog.tables)
 
     def reserve(
-        self, question: Prepared, price: Price, version: str, progress: Progress | None = None
+        self, question: Prepared, price: Price, versions: Sequence[str], progress: Progress | None = None
     ) -> Payment:
         """Step 4: spend the price durably, before any private row is read. An answer on record is free.
 
-        The answer will be on record for this version of the data, that of the snapshot it is computed from.
+        The answer will be on record for the first version of the data; it may be on record for all of them.
         The same question that is at work elsewhere is waited for. A statement that might raise is refused
         while nothing is spent.
         """
-        analyst = self.catalog.analyst(question.request.analyst)
-        payment = Payment.recall(self._ledger, analyst, question.fingerprint(price), version)
-        better = None if payment.recorded is not None else self._better(question, price, version)
-        if better is not None:
-            payment = Payment.recall(self._ledger, analyst, question.fingerprint(better), version)
+        payments = (self._recalled(question, price, version) for version in versions)
+        first = next(payments)
+        recalled = (payment for payment in chain([first], payments) if payment.recorded is not None)
+        payment = next(recalled, first)
         if payment.recorded is None:
             for leaf in question.plan.leaves:
                 preparing.prove(leaf, self._backend)
@@ -219,13 +222,25 @@ class Curator:
 
         None also if the rows cannot be reached now, which is for `ask` to say.
         """
-        try:
-            version = self._backend.version(self.catalog.tables)
-        except (BackendError, CatalogError):
-            return None
+        with contextlib.suppress(BackendError, CatalogError):
+            closed = self._closed_version(question)
+            for version in (closed, self._backend.version(self.catalog.tables)):
+                recorded = None if version is None else self._recorded_price(question, price, version)
+                if recorded is not None:
+                    return recorded
+        return None
+
+    def _recorded_price(self, question: Prepared, price: Price, version: str) -> Price | None:
+        """The price of the answer that is on record for one version of the data."""
         analyst = self.catalog.analyst(question.request.analyst)
         exact = self._ledger.recall(question.fingerprint(price), version, analyst)
         return self._better(question, price, version) if exact is None else price
+
+    def _recalled(self, question: Prepared, price: Price, version: str) -> Payment:
+        """A payment of nothing so far, with the answer that is on record for one version of the data."""
+        recorded = self._recorded_price(question, price, version)
+        analyst = self.catalog.analyst(question.request.analyst)
+        return Payment.recall(self._ledger, analyst, question.fingerprint(recorded or price), version)
 
     def _better(self, question: Prepared, price: Price, version: str) -> Price | None:
         """The highest price that was paid for this question, above this one.
@@ -246,8 +261,23 @@ class Curator:
         request = replace(question.request, epsilon=preparing.stated_epsilon(fingerprint), within=None)
         return self.price_of(replace(question, request=request))
 
+    def _closed_version(self, question: Prepared) -> str | None:
+        """The version of what a question about closed periods reads; None for every other question."""
+        if not any(leaf.until for leaf in question.plan.leaves):
+            return None
+        return closed_version(question.plan, self.catalog, self._backend, self._ledger.today())
+
+    def _versions(self, question: Prepared, closed: str | None, whole: str) -> list[str]:
+        """The versions under which an answer from a snapshot may be on record.
+
+        closed: the version of what the question reads, from before the snapshot. It counts if it is still the
+        same: then the snapshot in between is of it too. whole: the version of all tables in the snapshot.
+        """
+        still = closed is not None and closed == self._closed_version(question)
+        return [closed, whole] if closed is not None and still else [whole]
+
     def version(self) -> str:
-        """The version of the data; of public tables too, for they make keys and labels."""
+        """The version of all data; of public tables too, for they make keys and labels."""
         self._backend.refresh(self.catalog.tables)
         return self._backend.version(self.catalog.tables)
 

@@ -36,7 +36,7 @@ def limits_in(node: exp.Expr) -> Iterator[tuple[exp.Column, End | None, End | No
     """The columns that a comparison bounds, with the constants below and above."""
     if isinstance(node, exp.Between):
         if isinstance(node.this, exp.Column):
-            low, high = (_constant(node.args[end]) for end in ("low", "high"))
+            low, high = (constant_in(node.args[end]) for end in ("low", "high"))
             yield node.this, None if low is None else (low, False), None if high is None else (high, False)
         return
     if type(node) not in _FLIPPED:
@@ -44,21 +44,21 @@ def limits_in(node: exp.Expr) -> Iterator[tuple[exp.Column, End | None, End | No
     column, other, kind = node.this, node.expression, type(node)
     if not isinstance(column, exp.Column):
         column, other, kind = other, column, _FLIPPED[kind]
-    constant = _constant(other)
+    constant = constant_in(other)
     if not isinstance(column, exp.Column) or constant is None:
         return
     end = (constant, kind in (exp.LT, exp.GT))
     yield (column, None, end) if kind in (exp.LT, exp.LTE) else (column, end, None)
 
 
-def _constant(node: exp.Expr) -> int | dt.datetime | None:
+def constant_in(node: exp.Expr) -> int | dt.datetime | None:
     """A whole number or a moment that is written out; None for anything else."""
     if isinstance(node, exp.Neg):
-        inner = _constant(node.this)
+        inner = constant_in(node.this)
         return -inner if isinstance(inner, int) else None
     if isinstance(node, exp.Cast) and node.to.this in _TIME_TYPES:
         day = node.to.this == exp.DataType.Type.DATE
-        inner = _constant(node.this) if isinstance(node.this, exp.Literal) else None
+        inner = constant_in(node.this) if isinstance(node.this, exp.Literal) else None
         moment = inner if isinstance(inner, dt.datetime) else None
         return None if moment is None or (day and moment != _midnight(moment)) else moment
     if not isinstance(node, exp.Literal):

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.aggregates import Aggregates
+from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
@@ -121,6 +122,7 @@ class Cutter:
             2 if "replace" in relations else 1,
             below.tables,
             values=aggregates.values,
+            until=upper_ends(select, self.world),
         )
         return deciding(leaf), outer
 

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from incrowd.catalog.types import Kind
+from incrowd.query.bounding import End
 from incrowd.query.measure import ROWS_PER_NORM, Centre, Measure, Value
 from incrowd.query.spelling import names_of, renamed, spelled
 
@@ -117,6 +118,8 @@ class Leaf:
     """
     values: Mapping[str, Value] = field(default_factory=dict)
     """The columns of balls, by name: their centres and spreads are bought before they are summed."""
+    until: Mapping[str, End] = field(default_factory=dict)
+    """The end of what is read of a table with periods, by table; none for tables that are read whole."""
 
     def in_l2(self) -> Leaf:
         """The leaf with the groups of a unit bounded in L2, for Gaussian noise.

@@ -17,7 +17,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, insert, select
@@ -305,6 +305,11 @@ class Ledger:
             caps = steering.in_force(self.caps, page.totals).held(analyst)
             day = shown_day(moment_of(now), page.day)
             return tuple(Balance(cap, page.totals.spent(cap, day)) for cap in caps)
+
+    def today(self, *, now: datetime | None = None) -> date:
+        """The day, in UTC, by the ledger's clock: it never goes back, and a leap is not believed."""
+        with self._reading() as page:
+            return date.fromisoformat(shown_day(moment_of(now), page.day))
 
     def entries(self, *, after: int = 0) -> Iterator[Entry]:
         """The entries in order, from the one that follows number `after`."""
