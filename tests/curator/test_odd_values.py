@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -14,16 +13,10 @@ import pyarrow as pa
 import pytest
 
 from incrowd import Curator, IncrowdError
+from tests.test_odd_arguments import ODD
 
 TABLE = pa.table({"id": range(100), "x": [float(place % 9) for place in range(100)], "a": ["u"] * 100})
 SUM = "SELECT SUM(x) AS s FROM t"
-ODD = [
-    Decimal("0.5"), Decimal("NaN"), Decimal("Infinity"), Decimal("1e400"), Fraction(1, 3),
-    np.float64(0.5), np.float32(0.5), np.int64(2), np.int8(2), np.bool_(True), np.array(0.5), np.array([0.5]),
-    np.datetime64("2024-01-01"), 10**400, -(10**400), 5e-324, 1e308, float("nan"), float("inf"),
-    -float("inf"), -1, 0, 1, 0.5, 2, 2**63, True, None, "", "0.5", "x", "\ud800", "a\x00b", b"1", [1], [],
-    (1, 2), {}, {"a": 1}, {1: 2}, set(), object(), 1j, dt.date(2024, 1, 1), float, len,
-]  # fmt: skip
 NUMBERS = [Decimal("0.5"), np.float64(0.5), np.float32(0.5), np.float16(0.5), Fraction(1, 2)]
 
 
@@ -54,6 +47,21 @@ def test_ask_and_price(curator: Curator, name: str) -> None:
         refused_at_most(lambda options=options: curator.price(**options))  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("name", ["epsilon", "delta", "confidence"])
+def test_ask_with_groups_that_are_bought(curator: Curator, name: str) -> None:
+    for odd in ODD:
+        options = {"sql": "SELECT a, COUNT(*) AS n FROM t GROUP BY a", "epsilon": 0.1, name: odd}
+        refused_at_most(lambda options=options: curator.ask(**options))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["epsilon", "table", "columns", "delta", "progress"])
+def test_tuning(curator: Curator, name: str) -> None:
+    for odd in ODD:
+        numbers = int | float | Decimal | Fraction | np.generic | np.ndarray
+        if odd is not None and not (name == "epsilon" and isinstance(odd, numbers)):
+            refused_at_most(lambda odd=odd: curator.tune(**{"epsilon": 1e-9, name: odd}))  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_grants_and_budgets(curator: Curator, odd: Any) -> None:
     usual = {"epsilon": 0.1, "delta": 0.0, "purpose": "x"}
@@ -75,7 +83,7 @@ def test_opening(odd: Any) -> None:
     refused_at_most(lambda: Curator.open(odd))
     for name in (
         "tables", "unit", "bounds", "domains", "budget", "public", "relation", "contribution", "not_null",
-        "analysts", "t",
+        "analysts", "t", "new_ledger",
     ):  # fmt: skip
         refused_at_most(lambda name=name: made(**{name: odd}))  # type: ignore[misc]
     if not isinstance(odd, str):

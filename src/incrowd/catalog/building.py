@@ -106,7 +106,7 @@ def _listed(values: Any) -> list[Any] | None:
         return None
     try:
         return list(values)
-    except TypeError:
+    except Exception:  # whatever it is, it is no collection
         return None
 
 
@@ -134,9 +134,8 @@ def _unit_of(table: str, unit: Any, tables: Mapping[str, object]) -> Any:
 
 
 def _refuse_left_out(unit: Any, left_out: Mapping[str, str], table: str) -> None:
-    named = unit.values() if isinstance(unit, Mapping) else [unit] if unit != "row" else []
-    for column in named:
-        if isinstance(column, str) and column in left_out:
+    for column in unit.values() if isinstance(unit, Mapping) else [unit]:
+        if isinstance(column, str) and column != "row" and column in left_out:
             raise CatalogError(f"unit: {table}.{column} is left out, for {left_out[column]}.")
 
 

@@ -25,7 +25,16 @@ from incrowd.catalog.budgets import (
     read_sharing,
 )
 from incrowd.catalog.columns import DomainFrom
-from incrowd.catalog.declaration import Declaration, Delta, Name, Switch, Text, fault, nearest
+from incrowd.catalog.declaration import (
+    Declaration,
+    Delta,
+    Name,
+    Switch,
+    Text,
+    fault,
+    nearest,
+    shown,
+)
 from incrowd.catalog.names import same_but_for_case, spelling_of
 from incrowd.catalog.tables import Source, Table
 from incrowd.errors import CatalogError, NotPermitted
@@ -202,9 +211,9 @@ class Catalog(Declaration):
             if len(people) == 1:
                 return people[0]
             raise NotPermitted(f"Say who asks, with analyst=: {nearest('', people)}.", arguments=("analyst",))
-        if name not in people:
+        if not isinstance(name, str) or name not in people:
             raise NotPermitted(
-                f"There is no analyst {name!r} in the catalog; the owner adds one under analysts."
+                f"There is no analyst {shown(name)} in the catalog; the owner adds one under analysts."
             )
         return name
 

@@ -32,6 +32,7 @@ from incrowd.catalog.declaration import (
     Switch,
     Text,
     fault,
+    is_placeholder,
     nearest,
     shown,
 )
@@ -60,7 +61,7 @@ def typed(value: object, kind: Type) -> Scalar:
     """
     if value is None:
         raise fault("NULL is not a value; say nullable: true instead")
-    if value == PLACEHOLDER:
+    if is_placeholder(value):
         raise fault(f"still says {PLACEHOLDER}; write a value that you know without looking at the data")
     match kind:
         case "integer":
@@ -156,7 +157,7 @@ class Column(Declaration):
     def _known_type(cls, value: object) -> object:
         if value in TYPES:
             return value
-        if value == PLACEHOLDER:
+        if is_placeholder(value):
             raise fault(f"still says {PLACEHOLDER}; choose from {', '.join(TYPES)}")
         meant = column_type(str(value)) if isinstance(value, str) else None
         hint = f"perhaps you mean {meant}" if meant else nearest(value, TYPES)

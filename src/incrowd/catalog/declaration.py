@@ -23,6 +23,11 @@ PLACEHOLDER = "FILL"
 """What a proposed file says where only the owner knows the answer."""
 
 
+def is_placeholder(value: object) -> bool:
+    """Whether a value was left for the owner to fill in."""
+    return isinstance(value, str) and value == PLACEHOLDER
+
+
 def fault(message: str, *path: str | int) -> PydanticCustomError:
     """The error for a fault at `path` below the thing being checked."""
     # Pydantic formats messages like str.format: what the owner wrote must not be read as a field.
@@ -82,13 +87,17 @@ def shown(value: object) -> str:
         text = repr(value) if isinstance(value, str) else str(value)
     except ValueError:  # Python refuses to write an int of more than 4,300 digits
         text = "a very large number"
+    except Exception:
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def number(value: object) -> float:
     """A finite number; words, booleans, NaN and infinity are refused."""
-    if value == PLACEHOLDER:
+    if is_placeholder(value):
         raise fault(f"still says {PLACEHOLDER}; write a number")
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()  # of NumPy
     if isinstance(value, bool) or not isinstance(value, Decimal | numbers.Real):
         raise fault(f"expected a number, not {shown(value)}")
     try:
@@ -143,7 +152,7 @@ def _switch(value: object) -> bool:
 
 def name(value: object) -> str:
     """A name: text without control characters or blanks at its ends."""
-    if value == PLACEHOLDER:
+    if is_placeholder(value):
         raise fault(f"still says {PLACEHOLDER}; write the name")
     if not isinstance(value, str):
         raise fault(f"expected a name, not {shown(value)}; put quotes around a name that looks like a value")

@@ -23,6 +23,7 @@ from incrowd.catalog.declaration import (
     Switch,
     Text,
     fault,
+    is_placeholder,
     name,
     nearest,
     shown,
@@ -134,7 +135,7 @@ class Unit(Declaration):
 
 
 def _unit(value: object) -> object:
-    if value == PLACEHOLDER:
+    if is_placeholder(value):
         raise fault(f"still says {PLACEHOLDER}; name the column that identifies a person, or write row")
     if isinstance(value, str):
         return Unit() if value == "row" else Unit(column=name(value))
@@ -173,7 +174,7 @@ class Table(Declaration):
             if columns is not None and not isinstance(columns, Mapping):
                 raise fault("expected column names, each with its type", "columns")
             relation = data.get("relation", "add-remove")
-            if relation not in ("add-remove", "replace"):
+            if not isinstance(relation, str) or relation not in ("add-remove", "replace"):
                 raise fault(f"expected add-remove or replace, not {shown(relation)}", "relation")
             if columns is None and "columns" in data:
                 return {**data, "columns": {}}

@@ -10,6 +10,7 @@ from incrowd.curator.expecting import expected
 from incrowd.curator.preparing import Prepared, chosen_delta
 from incrowd.curator.pricing import Price, price
 from incrowd.errors import InvalidInput, NotPermitted, QueryError
+from incrowd.noise.readings import shown
 from incrowd.privacy.amounts import read
 
 NEAREST = 1 + 1e-6
@@ -140,7 +141,7 @@ def _has_ends(question: Prepared) -> bool:
 
 def _refuse_odd_error(within: object) -> None:
     if not (isinstance(within, int | float) and 0 < within < float("inf")):
-        raise InvalidInput(f"within must be a positive number, not {within!r}.")
+        raise InvalidInput(f"within must be a positive number, not {shown(within)}.")
 
 
 def _asked(question: Prepared, catalog: Catalog) -> float | None:
@@ -150,7 +151,7 @@ def _asked(question: Prepared, catalog: Catalog) -> float | None:
     if epsilon is None:
         return None
     if not (isinstance(epsilon, int | float) and 0 < epsilon < float("inf")):
-        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.")
+        raise InvalidInput(f"epsilon must be a positive number, not {shown(epsilon)}.")
     if epsilon > catalog.budget.epsilon:
         raise NotPermitted(
             f"epsilon {epsilon:g} is above the dataset's whole budget of "

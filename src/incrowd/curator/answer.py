@@ -18,6 +18,7 @@ from incrowd.curator.released import Released
 from incrowd.curator.request import plain_number
 from incrowd.curator.views import csv_of, html_of, text_of
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import shown
 from incrowd.privacy import Guarantee
 from incrowd.privacy.amounts import read
 from incrowd.query import Plan
@@ -116,7 +117,7 @@ class Answer:
         level = self.confidence if intervals is True else plain_number(intervals, "intervals")
         if not (type(level) in (int, float) and 0 < level < 1):
             raise InvalidInput(
-                f"intervals must be a confidence between 0 and 1, such as 0.95, not {intervals!r}."
+                f"intervals must be a confidence between 0 and 1, such as 0.95, not {shown(intervals)}."
             )
         return float(level)
 

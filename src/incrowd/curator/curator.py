@@ -67,7 +67,7 @@ class Curator:
         """
         catalog = load(path)
         _warn_of_weak(catalog)
-        ledger = Ledger.found if new_ledger else Ledger.open
+        ledger = Ledger.found if _switch(new_ledger) else Ledger.open
         return cls(catalog, open_backend(catalog), ledger(catalog.ledger_url, catalog))
 
     @classmethod
@@ -116,7 +116,7 @@ class Curator:
             for column, why in columns.items():
                 warnings.warn(f"tables.{name}: {column} is left out, for {why}.", stacklevel=2)
         _warn_of_weak(catalog)
-        account = Ledger.found if new_ledger else Ledger.open
+        account = Ledger.found if _switch(new_ledger) else Ledger.open
         return cls(catalog, DuckDB(catalog, frames), account(ledger, catalog))
 
     def ask(
@@ -435,6 +435,12 @@ class Curator:
 def _warn_of_weak(catalog: Catalog) -> None:
     for sentence in weak_promises(catalog):
         warnings.warn(sentence, stacklevel=3)
+
+
+def _switch(new_ledger: object) -> bool:
+    if not isinstance(new_ledger, bool):
+        raise InvalidInput("new_ledger must be True or False.")
+    return new_ledger
 
 
 def _by_name(tables: Mapping[str, Any] | None, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,6 +37,9 @@ from incrowd.errors import BackendError, InvalidInput, NotPermitted, QueryError
 from incrowd.mechanisms import Gaussian, Laplace
 from incrowd.mechanisms.additive import tree as trees
 from incrowd.noise import categorical
+from incrowd.noise.readings import (
+    shown,
+)
 from incrowd.privacy import Guarantee
 from incrowd.query import Leaf, Measure, parse
 from incrowd.query.sql import DIALECT, from_items
@@ -73,7 +76,7 @@ class Tree:
     def quantile(self, rank: float) -> float:
         """The value below which a share `rank` of the rows lies: the middle of its cell, or its number."""
         if not 0 <= rank <= 1:
-            raise InvalidInput(f"A rank lies between 0 and 1, not at {rank!r}.")
+            raise InvalidInput(f"A rank lies between 0 and 1, not at {shown(rank)}.")
         below = np.maximum.accumulate(np.cumsum(self.cells))
         cell = int(np.searchsorted(below, rank * below[-1])) if below[-1] > 0 else len(self.cells) // 2
         cell, edges = min(cell, len(self.cells) - 1), self.edges
@@ -118,7 +121,7 @@ class Grant:
         if not isinstance(purpose, str) or not purpose.strip():
             raise InvalidInput("A grant needs a purpose in words, such as purpose='k-means of adult'.")
         if not (type(confidence) in (int, float) and 0 < confidence < 1):
-            raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+            raise InvalidInput(f"confidence must lie between 0 and 1, not {shown(confidence)}.")
         steps = read_schedule(schedule)
         unused = strengths(steps, epsilon, delta)
         named = [(step.kind, step.share) for step in steps]
@@ -237,7 +240,7 @@ class Grant:
     ) -> Tree:
         """A tree of counts over a bounded column: `SELECT age FROM adult WHERE sex = 'Female'`."""
         if not (isinstance(branching, int) and 2 <= branching <= 1024):
-            raise InvalidInput(f"branching must be a whole number from 2 to 1024, not {branching!r}.")
+            raise InvalidInput(f"branching must be a whole number from 2 to 1024, not {shown(branching)}.")
         question, leaf = self._prepared(Request(_ranked(sql), delta=0.0, contribution=contribution))
         if leaf.keys:
             raise QueryError("A tree is about one group of rows: choose it with WHERE instead of GROUP BY.")

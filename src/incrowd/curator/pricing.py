@@ -31,6 +31,7 @@ from incrowd.curator.quantities import caps_of
 from incrowd.curator.showing import WIDER, key_selection, sentences
 from incrowd.errors import InvalidInput, QueryError
 from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
+from incrowd.noise.readings import shown
 from incrowd.privacy import (
     Charge,
     Guarantee,
@@ -267,11 +268,11 @@ def price(
 ) -> Price:
     """Split (epsilon, delta) over the plan's releases."""
     if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.")
+        raise InvalidInput(f"epsilon must be a positive number, not {shown(epsilon)}.")
     if not (isinstance(delta, int | float) and 0 <= delta < 1):
-        raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {delta!r}.")
+        raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {shown(delta)}.")
     if not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+        raise InvalidInput(f"confidence must lie between 0 and 1, not {shown(confidence)}.")
     if not delta and any(leaf.norm == 2 for leaf in plan.leaves):
         raise InvalidInput("This plan was bounded for a delta above 0; bound it again with delta=0.")
     lines: list[Line] = []

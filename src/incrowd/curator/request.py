@@ -12,7 +12,13 @@ from typing import Any, TypedDict
 import numpy as np
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import NUMBERS, decimal, shown
+from incrowd.noise.readings import (
+    NUMBERS,
+    decimal,
+    is_number,
+    plain,
+    shown,
+)
 
 _LEAST = 1e-300
 """The least epsilon and error that can be asked for: below, their inverses are no floats."""
@@ -24,12 +30,13 @@ def plain_number(value: Any, name: str) -> Any:
     >>> plain_number(np.float32(0.1), "epsilon"), plain_number(Decimal("2"), "epsilon")
     (0.1, 2.0)
     """
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, NUMBERS):
         return value
-    if type(value) is float or not math.isfinite(finite := _as_float(value, name)):
+    if type(value) is float:
         return value
+    if not math.isfinite(finite := _as_float(value, name)):
+        return finite
     return int(value) if isinstance(value, numbers.Integral) else finite
 
 
@@ -86,9 +93,13 @@ class Request:
             value = getattr(self, name)
             if type(value) is float and 0 < value < _LEAST:
                 raise InvalidInput(f"{name} must be a positive number of at least {_LEAST:g}, not {value!r}.")
+        if self.delta is not None and not is_number(self.delta):
+            raise InvalidInput(
+                f"delta must be a number from 0 up to but not including 1, not {shown(self.delta)}."
+            )
         confidence = self.confidence
         if confidence is not None and not (type(confidence) in (int, float) and 0 < confidence < 1):
-            raise InvalidInput(f"confidence must lie between 0 and 1, not {confidence!r}.")
+            raise InvalidInput(f"confidence must lie between 0 and 1, not {shown(confidence)}.")
         if not isinstance(self.rescale, bool | np.bool_):
             raise InvalidInput("rescale must be True or False.")
         object.__setattr__(self, "rescale", bool(self.rescale))

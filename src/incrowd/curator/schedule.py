@@ -29,6 +29,7 @@ from typing import Literal, get_args
 
 from incrowd.curator.request import plain_number
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import shown
 from incrowd.privacy import Guarantee, bounded_range, calibrate, compose, gaussian, pure
 from incrowd.privacy.amounts import read
 
@@ -45,9 +46,9 @@ class Step:
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
-            raise InvalidInput(f"A step is one of {', '.join(get_args(Kind))}, not {self.kind!r}.")
+            raise InvalidInput(f"A step is one of {', '.join(get_args(Kind))}, not {shown(self.kind)}.")
         if not (type(self.share) in (int, float) and 0 < self.share < math.inf):
-            raise InvalidInput(f"The share of a step must be a positive number, not {self.share!r}.")
+            raise InvalidInput(f"The share of a step must be a positive number, not {shown(self.share)}.")
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,16 @@ def read_schedule(schedule: Mapping[Kind, int] | Sequence[Step]) -> tuple[Step, 
             if not isinstance(times, int) or isinstance(times, bool) or not 0 < times <= MOST_STEPS:
                 raise InvalidInput(
                     f"The schedule must say how often as a whole number from 1 to {MOST_STEPS:,}, "
-                    f"not {kind}: {times!r}."
+                    f"not {kind if isinstance(kind, str) else shown(kind)}: {shown(times)}."
                 )
         steps = tuple(Step(kind) for kind, times in schedule.items() for _ in range(times))
     elif not isinstance(schedule, Sequence) or isinstance(schedule, str):
         raise InvalidInput("A schedule says what is released, such as {'sums': 10, 'select': 2}.")
     else:
         steps = tuple(schedule)
-        wrong = [step for step in steps if not isinstance(step, Step)]
+        wrong = [shown(step) for step in steps if not isinstance(step, Step)]
         if wrong:
-            raise InvalidInput(f"A schedule is a list of steps, such as [Step('sums')], not of {wrong[0]!r}.")
+            raise InvalidInput(f"A schedule is a list of steps, such as [Step('sums')], not of {wrong[0]}.")
     if not 0 < len(steps) <= MOST_STEPS:
         raise InvalidInput(f"A schedule has from 1 to {MOST_STEPS:,} steps, not {len(steps):,}.")
     return steps
@@ -97,9 +98,9 @@ def strengths(steps: Sequence[Step], epsilon: float, delta: float) -> tuple[Stre
     """
     whole, slack = read(epsilon, "epsilon"), read(delta, "delta")
     if not whole > 0:
-        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.")
+        raise InvalidInput(f"epsilon must be a positive number, not {shown(epsilon)}.")
     if not 0 <= slack < 1:
-        raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {delta!r}.")
+        raise InvalidInput(f"delta must be a number from 0 up to but not including 1, not {shown(delta)}.")
     shares = [Fraction(step.share) for step in steps]
     total = sum(shares, Fraction(0))
     if not slack:
@@ -112,7 +113,7 @@ def strengths(steps: Sequence[Step], epsilon: float, delta: float) -> tuple[Stre
         )
 
     if not Fraction(1, 10**9) <= whole <= 10**6:
-        raise InvalidInput(f"epsilon of a grant lies between 1e-9 and 1e6, not at {epsilon!r}.")
+        raise InvalidInput(f"epsilon of a grant lies between 1e-9 and 1e6, not at {shown(epsilon)}.")
     noise = calibrate(lambda noise: together(scaled(noise)), epsilon, delta, start=4.0 / float(whole))
     return scaled(noise)
 

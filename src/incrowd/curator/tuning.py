@@ -32,8 +32,16 @@ from incrowd.curator.probes import SHARES, Probe, probes_of
 from incrowd.curator.profile import Profile, applied, without_bought
 from incrowd.curator.proposing import CONFIDENCE, Measurement, read_proposals, read_quantiles
 from incrowd.curator.released import Released, pack, unpack
-from incrowd.curator.request import Request
+from incrowd.curator.request import (
+    Request,
+    plain_number,
+)
 from incrowd.errors import IncrowdError, InvalidInput
+from incrowd.noise.readings import (
+    is_number,
+    items_of,
+    shown,
+)
 
 if TYPE_CHECKING:
     from incrowd.curator.curator import Curator
@@ -75,10 +83,15 @@ def planned(
 
     columns: which to measure, `column` or `table.column`; all if None.
     """
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
-        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.", arguments=("epsilon",))
+    epsilon, delta = plain_number(epsilon, "epsilon"), plain_number(delta, "delta")
+    if not is_number(epsilon) or not 1e-100 <= epsilon <= 1e100:
+        raise InvalidInput(
+            f"epsilon must be a positive number, not {shown(epsilon)}.", arguments=("epsilon",)
+        )
+    if delta is not None and not (is_number(delta) and 0 <= delta < 1):
+        raise InvalidInput(f"delta must be at least 0 and below 1, not {shown(delta)}.", arguments=("delta",))
     tables = _tables(curator.catalog, table)
-    slack = curator.catalog.budget.delta * DELTA_SHARE if delta is None else delta
+    slack = curator.catalog.budget.delta * DELTA_SHARE if delta is None else float(delta)
     catalog = without_bought(curator.catalog, tables)
     probes = _chosen([probe for name in tables for probe in probes_of(catalog, name, slack)], columns)
     if not probes:
@@ -126,12 +139,17 @@ def _tables(catalog: Catalog, table: str | None) -> tuple[str, ...]:
     private = [name for name, declared in catalog.tables.items() if declared.private]
     if table is None:
         return tuple(private)
-    name = catalog.find(table)
+    name = catalog.find(table) if isinstance(table, str) else None
     if name is None or name not in private:
         raise InvalidInput(
-            f"There is no private table {table}, {nearest(table, private)}.", arguments=("table",)
+            f"There is no private table {_name(table)}, {nearest(_name(table), private)}.",
+            arguments=("table",),
         )
     return (name,)
+
+
+def _name(value: object) -> str:
+    return value if isinstance(value, str) else shown(value)
 
 
 def _chosen(probes: list[Probe], columns: Collection[str] | None) -> list[Probe]:
@@ -139,13 +157,15 @@ def _chosen(probes: list[Probe], columns: Collection[str] | None) -> list[Probe]
     if columns is None:
         return probes
     names = {name for probe in probes if probe.column for name in (probe.column, probe.place)}
-    for column in columns:
-        if column not in names:
+    listed = items_of(columns, "columns must be a list of names.")
+    for column in listed:
+        if not isinstance(column, str) or column not in names:
+            near = nearest(_name(column), sorted(names))
             raise InvalidInput(
-                f"There is nothing to measure about a column {column}, {nearest(column, sorted(names))}.",
+                f"There is nothing to measure about a column {_name(column)}, {near}.",
                 arguments=("columns",),
             )
-    return [probe for probe in probes if not probe.column or {probe.column, probe.place} & set(columns)]
+    return [probe for probe in probes if not probe.column or {probe.column, probe.place} & set(listed)]
 
 
 def _measurement(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import items_of
 from incrowd.privacy import (
     Guarantee,
     approximate,
@@ -45,7 +46,10 @@ def read_releases(words: Iterable[str]) -> Guarantee:
     >>> read_releases(["laplace:0.1*20", "approximate:0.5,1e-9"])
     <Guarantee epsilon=2.5, delta=1e-09: approximate(epsilon=0.5, delta=1e-09) + laplace(epsilon=0.1) x 20>
     """
-    parts = [_release(word) for text in words for word in text.split()]
+    texts = items_of(words, f"Releases are a list of words; {_EXAMPLE}.")
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidInput(f"Each release is a word; {_EXAMPLE}.")
+    parts = [_release(word) for text in texts for word in text.split()]
     if not parts:
         raise InvalidInput(f"No release is listed; {_EXAMPLE}.")
     return compose(*parts)

@@ -11,7 +11,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import (
+    is_number,
+    items_of,
+    plain,
+    shown,
+)
 from incrowd.privacy import approximate
+from incrowd.privacy.amounts import (
+    read,
+    read_float,
+    read_probability,
+)
 
 PRIORS = (0.001, 0.01, 0.1, 0.5, 0.9)
 LADDER = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -74,8 +85,13 @@ class Meaning:
         return f", except with a probability of at most {self.failure:.1g}"
 
     def at(self, prior: float) -> Belief:
-        """The belief that starts at `prior`."""
-        return next(belief for belief in self.beliefs if belief.prior == prior)
+        """The belief that starts at `prior`, one of those that were explained."""
+        start = float(read_probability(prior, "prior"))
+        for belief in self.beliefs:
+            if belief.prior == start:
+                return belief
+        known = ", ".join(f"{belief.prior:g}" for belief in self.beliefs)
+        raise InvalidInput(f"No belief starts at {start:g} here; choose from {known}, or name it in priors.")
 
 
 def explain_epsilon(epsilon: float, delta: float = 0.0, priors: Sequence[float] = PRIORS) -> Meaning:
@@ -85,13 +101,16 @@ def explain_epsilon(epsilon: float, delta: float = 0.0, priors: Sequence[float] 
     >>> round(explain_epsilon(log(3)).at(0.5).high, 9)
     0.75
     """
-    if not (isinstance(epsilon, int | float) and math.isfinite(epsilon) and epsilon > 0):
-        raise InvalidInput(f"epsilon must be a positive number, not {epsilon!r}.")
-    if not (isinstance(delta, int | float) and 0 <= delta < 1 / _ROOM):
-        raise InvalidInput(f"delta must be a small probability such as 1e-6, not {delta!r}.")
+    epsilon, delta = plain(epsilon), plain(delta)
+    if not (is_number(epsilon) and 0 < read(epsilon, "epsilon") <= 10**300):
+        raise InvalidInput(f"epsilon must be a positive number, not {shown(epsilon)}.")
+    if not (is_number(delta) and 0 <= read(delta, "delta") < 1 / _ROOM):
+        raise InvalidInput(f"delta must be a small probability such as 1e-6, not {shown(delta)}.")
+    epsilon, delta = read_float(epsilon, "epsilon"), read_float(delta, "delta")
     guarantee = approximate(epsilon, delta)
     failure = _ROOM * delta
-    kept = dict.fromkeys((*priors, 0.5))
+    listed = items_of(priors, "priors must be a list of probabilities.")
+    kept = dict.fromkeys((*(float(read_probability(prior, "prior")) for prior in listed), 0.5))
     beliefs = tuple(Belief(prior, *guarantee.posterior(prior, failure)) for prior in sorted(kept))
     factor = math.exp(epsilon) * (1 + 1e-12) if epsilon < 700 else math.inf
     return Meaning(float(epsilon), float(delta), factor, failure, beliefs)

@@ -9,21 +9,32 @@ decimal that was written (`incrowd.noise.readings`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import binary, decimal, shown
+from incrowd.noise.readings import binary, decimal, shown, whole
 
+_SMALLEST, _LARGEST = Fraction(math.ulp(0.0)), Fraction(sys.float_info.max)
+"""What is said about data must be within the range of floats."""
+_LEAST_AMOUNT, _MOST_AMOUNT, _LEAST_SHARE = Fraction(1, 10**100), 10**100, Fraction(1, 10**300)
+"""What is said about privacy lies well within it, so that formulas can work with it."""
+MOST_COUNTED = 2**53
+"""The most that a number of records, groups, candidates or questions may be: a float counts no further."""
 DECIMALS = frozenset({"epsilon", "delta", "rho", "share", "values", "q"})
 """The parameters of mechanisms that count as the decimal that was written."""
 
 
 def positive(value: object, name: str, secret: bool = False) -> Fraction:
     """The exact value of a number above zero."""
-    return _above_zero(binary(value, name, secret), value, name, secret)
+    number = _above_zero(binary(value, name, secret), value, name, secret)
+    # Whether a secret is extreme must not decide whether an error is raised.
+    if not secret and not _SMALLEST <= number <= _LARGEST:
+        raise InvalidInput(f"{name} must be within the range of floats, not {shown(value)}.")
+    return number
 
 
 def amount(value: object, name: str) -> Fraction:
@@ -32,12 +43,15 @@ def amount(value: object, name: str) -> Fraction:
     >>> amount(0.1, "epsilon")
     Fraction(1, 10)
     """
-    return _above_zero(decimal(value, name), value, name)
+    number = _above_zero(decimal(value, name), value, name)
+    if not _LEAST_AMOUNT <= number <= _MOST_AMOUNT:
+        raise InvalidInput(f"{name} must lie between 1e-100 and 1e+100, not at {shown(value)}.")
+    return number
 
 
 def delta_amount(value: object) -> Fraction:
     """A delta strictly between 0 and 1, as the decimal that was written."""
-    return _between(amount(value, "delta"), value, "delta")
+    return share_of_epsilon(value, "delta")
 
 
 def share_of_epsilon(value: object, name: str = "share") -> Fraction:
@@ -59,7 +73,21 @@ def _above_zero(number: Fraction, value: object, name: str, secret: bool = False
 def _between(number: Fraction, value: object, name: str) -> Fraction:
     if not 0 < number < 1:
         raise InvalidInput(f"{name} must lie strictly between 0 and 1, not {shown(value)}.")
+    if number < _LEAST_SHARE:
+        raise InvalidInput(f"{name} must be at least 1e-300, not {shown(value)}.")
     return number
+
+
+def counted(value: object, name: str, least: int = 1, secret: bool = False) -> int:
+    """A number of things: whole, at least `least`, and, unless it is secret, no more than a float counts."""
+    return whole(value, name, least, secret, most=None if secret else MOST_COUNTED)
+
+
+def chosen(value: object, words: Sequence[str], name: str) -> None:
+    """Refuse what is not one of a few words; asks nothing of what is no text."""
+    if type(value) is not str or value not in words:
+        offered = " or ".join(f'"{word}"' for word in words)
+        raise InvalidInput(f"{name} must be {offered}, not {shown(value)}.")
 
 
 def is_whole_type(value: object) -> bool:

@@ -34,6 +34,7 @@ from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
     amount,
     confidence_level,
+    counted,
     float_above,
     float_below,
     one_calibration,
@@ -42,9 +43,15 @@ from incrowd.mechanisms.parameters import (
 )
 from incrowd.mechanisms.records import listed, read_floats
 from incrowd.noise import Source, bernoulli, categorical, uniform
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import (
+    Number,
+    shown,
+    whole,
+)
 from incrowd.privacy import Guarantee, randomized_response
 from incrowd.privacy.amounts import float_up
+
+_MOST_CATEGORIES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -79,16 +86,18 @@ class RandomizedResponse(Mechanism):
     def __post_init__(self) -> None:
         ways = {"epsilon": self.epsilon, "truth": self.truth}
         one_calibration("RandomizedResponse", (("epsilon",), ("truth",)), ways)
-        many = whole(self.categories, "categories", least=2)
+        many = whole(self.categories, "categories", least=2, most=_MOST_CATEGORIES)
         kept = self.exact_truth
         if kept is None:
             if not Fraction(1, 10**9) <= self.exact_epsilon <= 700:
                 raise InvalidInput(
-                    f"epsilon must lie between 1e-9 and 700 for randomized response, not {self.epsilon}."
+                    "epsilon must lie between 1e-9 and 700 for randomized response, not "
+                    f"{shown(self.epsilon)}."
                 )
         elif kept * many <= 1:
             raise InvalidInput(
-                f"truth must be above 1/{many}, the chance of a guess among {many} answers, not {self.truth}."
+                f"truth must be above 1/{many}, the chance of a guess among {many} answers, not "
+                f"{shown(self.truth)}."
             )
         elif not Fraction(1, 10**9) <= kept - Fraction(1, many) or 1 - kept < Fraction(1, 10**300):
             raise InvalidInput(f"truth must be further from 1 and from 1/{many} than {float(kept)}.")
@@ -204,7 +213,7 @@ class RandomizedResponse(Mechanism):
 
     def expected_error(self, reports: int) -> float:
         """The standard deviation of an estimated count (for more than two answers, the worst over truths)."""
-        n = whole(reports, "reports", least=0)
+        n = counted(reports, "reports", least=0)
         p, q = self.keep, self.other
         if self.exact_truth is None and self.categories == 2:
             return math.exp(self._epsilon / 2) / math.expm1(self._epsilon) * math.sqrt(n)
@@ -212,7 +221,7 @@ class RandomizedResponse(Mechanism):
 
     def tail(self, error: Number, reports: int) -> float:
         """A bound on P(|estimated - true| >= error), whatever the truth (see above)."""
-        n = whole(reports, "reports")
+        n = counted(reports, "reports")
         distance = float(positive(error, "error")) * self.gap * (1 - 1e-12)
         upper, lower = (self._exponent(n, distance, up) for up in (True, False))
         return min(1.0, (math.exp(upper) + math.exp(lower)) * (1 + 1e-9))
@@ -222,7 +231,7 @@ class RandomizedResponse(Mechanism):
 
         Each side may fail half as often: the least d with n f - s d <= -ln(2 / failure) for some s.
         """
-        n = whole(reports, "reports")
+        n = counted(reports, "reports")
         needed = math.log(2 / float_below(1 - confidence_level(confidence)))
         ends = (self._reach(n, needed, up) for up in (True, False))
         return max(ends) / self.gap * (1 + 1e-12)
@@ -330,7 +339,7 @@ class RandomizedResponse(Mechanism):
             )
         try:
             array = np.asarray(value)
-        except (ValueError, TypeError, OverflowError):
+        except Exception:
             raise InvalidInput(f"Each {what} must be a whole number.") from None
         if array.size == 0:
             array = array.astype(np.int64)

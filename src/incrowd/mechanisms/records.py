@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import items_of
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +91,7 @@ def listed(values: Any, complaint: str) -> list[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidInput(complaint)
     array = values.ravel() if isinstance(values, np.ndarray) else values
-    return list(array.tolist() if hasattr(array, "tolist") else array)
+    return items_of(array.tolist() if hasattr(array, "tolist") else array, complaint)
 
 
 def _typed(values: Any) -> NDArray[Any] | None:
@@ -144,7 +145,7 @@ def _items(values: Any, complaint: str) -> list[Any]:
         raise InvalidInput(complaint)
     if hasattr(values, "to_pylist"):  # Arrow: its own conversion rounds integers beside a gap
         return list(values.to_pylist())
-    return list(values)
+    return items_of(values, complaint)
 
 
 def _plain(item: Any, complaint: str) -> int | float:

@@ -20,8 +20,18 @@ from fractions import Fraction
 from typing import Literal, get_args
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.parameters import float_above, is_whole_type, positive, root_above
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.mechanisms.parameters import (
+    counted,
+    float_above,
+    is_whole_type,
+    positive,
+    root_above,
+)
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    shown,
+)
 
 Relation = Literal["add-remove", "replace", "change-attribute"]
 
@@ -44,9 +54,9 @@ class Sensitivity:
 def relation_named(name: object) -> Relation:
     """The relation of that name, or a sentence that lists the three."""
     for relation in get_args(Relation):
-        if name == relation:
+        if type(name) is str and name == relation:
             return relation  # type: ignore[no-any-return]
-    raise InvalidInput(f"relation must be one of {', '.join(get_args(Relation))}, not {name!r}.")
+    raise InvalidInput(f"relation must be one of {', '.join(get_args(Relation))}, not {shown(name)}.")
 
 
 def count(relation: Relation = "add-remove") -> Sensitivity:
@@ -91,7 +101,7 @@ def mean(low: Number, high: Number, records: int, relation: Relation = "replace"
             "A mean has no useful sensitivity under add-remove, where the number of records is private: "
             "release the sum and the count, and divide them."
         )
-    spread = total(low, high, relation).l1 / whole(records, "records")
+    spread = total(low, high, relation).l1 / counted(records, "records")
     return Sensitivity(spread, spread**2)
 
 
@@ -109,7 +119,7 @@ def contingency(tables: int | Iterable[Iterable[str]] = 1, relation: Relation = 
     """
     name = relation_named(relation)
     if is_whole_type(tables):
-        touched = whole(tables, "tables")
+        touched = counted(tables, "tables")
     elif isinstance(tables, str) or not isinstance(tables, Iterable):
         raise InvalidInput("tables must be the number of tables, or a list of each table's attributes.")
     else:
@@ -188,7 +198,7 @@ def covariance(
             "A covariance has no useful sensitivity under add-remove, where the number of records is "
             "private: release second moments, sums and the count, and combine them."
         )
-    n = whole(records, "records", least=2)
+    n = counted(records, "records", least=2)
     spreads = []
     for pair in ranges:
         low, high = _interval(*pair)

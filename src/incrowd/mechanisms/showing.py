@@ -15,7 +15,12 @@ from typing import Any
 import numpy as np
 
 from incrowd.mechanisms.parameters import DECIMALS
-from incrowd.noise.readings import NUMBERS, as_fraction, shown
+from incrowd.noise.readings import (
+    NUMBERS,
+    as_fraction,
+    plain,
+    shown,
+)
 
 ALWAYS = frozenset({"sensitivity"})
 """Shown also at its default: it says how far one person moves the value, and whether integers come out."""
@@ -39,6 +44,7 @@ def call_text(kind: str, parameters: Mapping[str, Any], defaults: Mapping[str, A
 
 def value_text(name: str, value: Any) -> str:
     """A parameter as Python text, short enough to read."""
+    value = plain(value)
     if isinstance(value, NUMBERS) and not isinstance(value, bool):
         return _number_text(value, name in DECIMALS)
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):

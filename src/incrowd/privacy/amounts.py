@@ -22,6 +22,8 @@ Real = Number
 UNITS = 720720 * 10**24
 """Units in one: decimals of 24 digits and equal shares among up to 16 are whole numbers of units."""
 
+_MOST_BITS = 13_300
+"""The most bits of a numerator or denominator: Python writes no more than 4,300 digits."""
 _PRECISE = Context(prec=60)
 
 
@@ -39,6 +41,8 @@ def read_amount(value: object, what: str) -> Fraction:
     amount = read(value, what)
     if amount < 0:
         raise InvalidInput(f"{what} must be zero or more, not {shown(value)}.")
+    if max(amount.numerator, amount.denominator).bit_length() > _MOST_BITS:
+        raise InvalidInput(f"{what} must lie between 1e-4000 and 1e+4000, not at {shown(value)}.")
     return amount
 
 
@@ -50,9 +54,17 @@ def read_probability(value: object, what: str) -> Fraction:
     return amount
 
 
-def read_count(value: object, what: str, least: int = 0) -> int:
-    """A whole number that is `least` or more."""
-    return whole(value, what, least)
+def read_float(value: object, what: str) -> float:
+    """A number that is zero or more, as a float that formulas can work with."""
+    amount = read_amount(value, what)
+    if amount > 10**300:
+        raise InvalidInput(f"{what} must be at most 1e+300, not {shown(value)}.")
+    return float(amount)
+
+
+def read_count(value: object, what: str, least: int = 0, most: int | None = None) -> int:
+    """A whole number that is `least` or more, and `most` at most."""
+    return whole(value, what, least, most=10**4000 if most is None else most)
 
 
 def float_up(amount: Fraction) -> float:

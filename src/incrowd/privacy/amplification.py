@@ -23,6 +23,7 @@ import math
 from fractions import Fraction
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import shown
 from incrowd.privacy import conversions, events, shuffling
 from incrowd.privacy.amounts import Real, read, read_count, read_probability
 from incrowd.privacy.guarantee import Guarantee, approximate, poisson, pure, read_guarantee
@@ -50,7 +51,7 @@ def without_replacement(guarantee: Guarantee, sample: int, population: int, delt
     read_guarantee(guarantee)
     size, total = read_count(sample, "sample", 1), read_count(population, "population", 1)
     if size > total:
-        raise InvalidInput(f"sample must be at most the population of {total}, not {size}.")
+        raise InvalidInput(f"sample must be at most the population of {shown(total)}, not {shown(size)}.")
     rate = Fraction(size, total)
     slack = read_probability(delta, "delta")
     if slack == 0 and len(guarantee.events) == 1 and guarantee.events[0][1] == 1:

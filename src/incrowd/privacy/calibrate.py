@@ -10,8 +10,15 @@ import math
 from collections.abc import Callable
 
 from incrowd.errors import InvalidInput
-from incrowd.privacy.amounts import Real, read_amount, read_probability
-from incrowd.privacy.guarantee import Guarantee
+from incrowd.privacy.amounts import (
+    Real,
+    read_float,
+    read_probability,
+)
+from incrowd.privacy.guarantee import (
+    Guarantee,
+    read_guarantee,
+)
 
 RELATIVE_TOLERANCE = 1e-9
 
@@ -26,14 +33,17 @@ def calibrate(
     >>> (gaussian(1 / sigma) * 100).epsilon(1e-6) <= 1.0, round(sigma, 3)
     (True, 42.247)
     """
-    target = read_amount(epsilon, "epsilon")
+    target = read_float(epsilon, "epsilon")
     slack = read_probability(delta, "delta")
-    if not (isinstance(start, (int, float)) and start > 0 and math.isfinite(start)):
-        raise InvalidInput("start must be a positive amount of noise.")
+    start = read_float(start, "start")
+    if not 1e-30 <= start <= 1e30:
+        raise InvalidInput("start must be an amount of noise between 1e-30 and 1e+30.")
+    if not callable(plan):
+        raise InvalidInput("plan must be a function from an amount of noise to a guarantee.")
 
     def excess(noise: float) -> float:
         """The log of how far the plan's epsilon lies above the target."""
-        reached = plan(noise).epsilon(slack)
+        reached = read_guarantee(plan(noise)).epsilon(slack)
         if reached > target:
             return math.log(reached) - math.log(target) if target else math.inf
         return min(-1e-300, math.log(reached) - math.log(target)) if reached and target else -math.inf

@@ -92,7 +92,11 @@ def advanced(counts: accountant.Counts, delta: Fraction) -> float:
         if all(e < 300 for e, _ in pairs):
             squares = float(sum(e * e * n for e, n in pairs))
             drift = sum(n * float(e) * math.expm1(float(e)) for e, n in pairs)
-            best = min(best, (math.sqrt(2 * math.log(1 / float(kept)) * squares) + drift) * (1 + 1e-14))
+            best = min(
+                best,
+                (math.sqrt(2 * (math.log(kept.denominator) - math.log(kept.numerator)) * squares) + drift)
+                * (1 + 1e-14),
+            )
     return best
 
 

@@ -142,7 +142,7 @@ class RandomizedResponse:
         _set(
             self,
             epsilon=read_amount(self.epsilon, "epsilon"),
-            categories=read_count(self.categories, "categories", 2),
+            categories=read_count(self.categories, "categories", 2, 10**300),
         )
 
 

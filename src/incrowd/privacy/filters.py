@@ -35,9 +35,14 @@ from fractions import Fraction
 from typing import Any, Literal, Self
 
 from incrowd.errors import BudgetExceeded, InvalidInput
+from incrowd.noise.readings import shown
 from incrowd.privacy import amounts, gdp, renyi
 from incrowd.privacy.amounts import Real, float_down, float_up, from_units
-from incrowd.privacy.guarantee import Charge, Guarantee
+from incrowd.privacy.guarantee import (
+    Charge,
+    Guarantee,
+    read_guarantee,
+)
 
 Kind = Literal["pure", "zcdp", "gdp"]
 THRESHOLD_SHARE = Fraction(1, 4)
@@ -65,9 +70,9 @@ def capacity(
     total = amounts.read_amount(epsilon, "budget epsilon")
     slack = amounts.read_probability(delta, "budget delta")
     share = amounts.read_probability(threshold_share, "threshold_share")
-    kind = kind or ("pure" if slack == 0 else "zcdp")
-    if kind not in ("pure", "zcdp", "gdp"):
-        raise InvalidInput(f"kind must be 'pure', 'zcdp' or 'gdp', not {kind!r}.")
+    kind = ("pure" if slack == 0 else "zcdp") if kind is None else kind
+    if type(kind) is not str or kind not in ("pure", "zcdp", "gdp"):
+        raise InvalidInput(f"kind must be 'pure', 'zcdp' or 'gdp', not {shown(kind)}.")
     if slack == 1:
         raise InvalidInput("budget delta must be below 1: a delta of 1 allows everything to be published.")
     if kind == "pure":
@@ -80,7 +85,10 @@ def capacity(
     if rest == 0:
         return Capacity(kind, 0, amounts.units_down(beside), amounts.units_down(total))
     # Floats enter rounded inwards, so that the capacity is never above what the budget allows.
-    inner_epsilon, inner_delta = float(total) * (1 - 2.0**-50), float(rest) * (1 - 2.0**-50)
+    whole, least = amounts.read_float(total, "budget epsilon"), amounts.read_float(rest, "budget delta")
+    if not least:
+        raise InvalidInput("budget delta must be 0, or at least 1e-300.")
+    inner_epsilon, inner_delta = whole * (1 - 2.0**-50), least * (1 - 2.0**-50)
     if kind == "zcdp":
         main = Fraction(renyi.zcdp_rho(inner_epsilon, inner_delta))
     else:
@@ -165,11 +173,11 @@ class Filter:
 
     def fits(self, guarantee: Guarantee) -> bool:
         """Whether `reserve` would accept."""
-        return fits(self.capacity, self.spent, guarantee.charge())
+        return fits(self.capacity, self.spent, read_guarantee(guarantee).charge())
 
     def reserve(self, guarantee: Guarantee) -> None:
         """Spend, or raise `BudgetExceeded` and change nothing."""
-        asked = guarantee.charge()
+        asked = read_guarantee(guarantee).charge()
         if not fits(self.capacity, self.spent, asked):
             raise refusal(self.capacity, self.spent, asked)
         self.spent = self.spent + asked

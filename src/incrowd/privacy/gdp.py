@@ -15,7 +15,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.privacy.amounts import LEAST, Real, read
+from incrowd.errors import InvalidInput
+from incrowd.privacy.amounts import (
+    LEAST,
+    Real,
+    read_float,
+)
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -106,7 +111,10 @@ def least_sigma(eps: Real, target: Real, sensitivity: Real = 1) -> float:
 
     The analytic calibration of Balle and Wang (2018), in any dimension; the sensitivity is in L2.
     """
-    mu = largest_mu(
-        float(read(eps, "epsilon")) * (1 - 2.0**-50), float(read(target, "delta")) * (1 - 2.0**-50)
-    )
-    return float(read(sensitivity, "sensitivity")) / mu * (1 + 1e-15)
+    inner, failure = read_float(eps, "epsilon"), read_float(target, "delta")
+    if not 0 < failure < 1 or inner > 1e15:
+        raise InvalidInput(
+            "Gaussian noise needs a delta strictly between 0 and 1, and an epsilon below 1e+15."
+        )
+    mu = largest_mu(inner * (1 - 2.0**-50), failure * (1 - 2.0**-50))
+    return read_float(sensitivity, "sensitivity") / mu * (1 + 1e-15)

@@ -16,6 +16,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import (
+    items_of,
+    shown,
+)
 from incrowd.privacy import accountant, amounts, conversions, events, grouping, interchange, renyi
 from incrowd.privacy import odds as meaning
 from incrowd.privacy.amounts import Real, float_up, units_up
@@ -85,11 +89,12 @@ class Guarantee:
     __slots__ = ("_charge", "_counts", "_hash")
 
     def __init__(self, counts: Mapping[events.Event, int] | Iterable[tuple[events.Event, int]] = ()) -> None:
-        pairs = counts.items() if isinstance(counts, Mapping) else counts
+        complaint = "A guarantee is made of events, each with the number of times that it occurs."
         merged: dict[events.Event, int] = {}
-        for event, count in pairs:
-            if type(event) not in events.EVENTS.values():
-                raise InvalidInput(f"A guarantee is made of events, not of {event!r}.")
+        for pair in items_of(counts.items() if isinstance(counts, Mapping) else counts, complaint):
+            if not isinstance(pair, tuple) or len(pair) != 2 or type(pair[0]) not in events.EVENTS.values():
+                raise InvalidInput(complaint)
+            event, count = pair
             times = amounts.read_count(count, "the number of times")
             if times and not _is_free(event):
                 merged[event] = merged.get(event, 0) + times
@@ -209,7 +214,9 @@ class Guarantee:
         """The Renyi divergence of order alpha > 1 (rounded up); inf where a release has a delta."""
         order = amounts.read(alpha, "alpha")
         if order <= 1:
-            raise InvalidInput(f"alpha must be above 1, but is {float(order):g}.")
+            raise InvalidInput(f"alpha must be above 1, but is {shown(alpha)}.")
+        if order > 10**300:
+            raise InvalidInput(f"alpha must be at most 1e+300, not {shown(alpha)}.")
         if any(conversions.delta_mass(event) for event in self._counts):
             return math.inf
         c = np.array([float(order - 1)])
@@ -239,11 +246,11 @@ class Guarantee:
         release at the accountant's figure, where that takes less rho or where its parts have no pure epsilon:
         Gaussian noise then still fits a budget by plain sums, with `delta` beside it.
         """
-        if not delta and self._charge is not None:
+        slack = amounts.read_probability(delta, "delta")
+        if not slack and self._charge is not None:
             return self._charge
         epsilon, rho, mu = (self._sum(f) for f in (conversions.pure_epsilon, conversions.rho, _squared_mu))
         mass = sum((conversions.delta_mass(e) * n for e, n in self._counts.items()), Fraction(0))
-        slack = amounts.read_probability(delta, "delta")
         if slack > mass:
             single = accountant.epsilon(self._counts, slack)
             if math.isfinite(single):
@@ -404,10 +411,11 @@ def threshold(delta: Real) -> Guarantee:
     return Guarantee([(events.Threshold(amounts.read_probability(delta, "delta")), 1)])
 
 
-def read_guarantee(guarantee: object) -> None:
-    """InvalidInput for what is no guarantee."""
+def read_guarantee(guarantee: object) -> Guarantee:
+    """A guarantee; InvalidInput for anything else."""
     if not isinstance(guarantee, Guarantee):
         raise InvalidInput("guarantee must be a guarantee, such as pure(1.0) or a mechanism's privacy.")
+    return guarantee
 
 
 def poisson(guarantee: Guarantee, rate: Real) -> Guarantee:
@@ -419,4 +427,4 @@ def poisson(guarantee: Guarantee, rate: Real) -> Guarantee:
 
 def compose(*guarantees: Guarantee) -> Guarantee:
     """All of them together."""
-    return sum(guarantees, Guarantee())
+    return sum(map(read_guarantee, guarantees), Guarantee())

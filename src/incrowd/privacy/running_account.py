@@ -15,7 +15,10 @@ from fractions import Fraction
 from incrowd.errors import InvalidInput
 from incrowd.privacy import accountant, contour, events
 from incrowd.privacy.amounts import Real, float_up, read_probability
-from incrowd.privacy.guarantee import Guarantee
+from incrowd.privacy.guarantee import (
+    Guarantee,
+    read_guarantee,
+)
 
 
 class Account:
@@ -44,7 +47,7 @@ class Account:
 
     def add(self, guarantee: Guarantee) -> None:
         """Write down one more release, or several."""
-        extra = dict(guarantee.events)
+        extra = dict(read_guarantee(guarantee).events)
         for event, count in extra.items():
             self._counts[event] = self._counts.get(event, 0) + count
         mass, rest = accountant.finite_part(extra)

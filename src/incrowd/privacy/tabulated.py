@@ -16,7 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from incrowd.errors import InvalidInput
-from incrowd.privacy.amounts import Real, read_amount, read_probability
+from incrowd.noise.readings import (
+    items_of,
+    whole,
+)
+from incrowd.privacy.amounts import (
+    Real,
+    read_float,
+    read_probability,
+)
 from incrowd.privacy.transforms import Floats
 
 
@@ -35,15 +43,19 @@ class FiniteMechanism:
     def __post_init__(self) -> None:
         try:
             table = np.array(self.probabilities, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput("probabilities must be a table of numbers.") from error
+        except Exception:
+            raise InvalidInput("probabilities must be a table of numbers.") from None
         if table.ndim != 2 or table.size == 0:
             raise InvalidInput("probabilities must be a table with a row for each data set.")
         if not np.all(np.isfinite(table)) or np.any(table < 0) or np.any(abs(table.sum(axis=1) - 1) > 1e-9):
             raise InvalidInput("each row of probabilities must be non-negative and sum to 1.")
-        pairs = tuple((int(a), int(b)) for a, b in self.neighbours)
-        if not pairs or any(not (0 <= a < len(table) and 0 <= b < len(table)) for a, b in pairs):
-            raise InvalidInput("neighbours must be pairs of row numbers of the table, at least one.")
+        complaint = "neighbours must be pairs of row numbers of the table, at least one."
+        pairs = tuple(
+            tuple(whole(row, "a row number", 0, most=len(table) - 1) for row in items_of(pair, complaint))
+            for pair in items_of(self.neighbours, complaint)
+        )
+        if not pairs or any(len(pair) != 2 for pair in pairs):
+            raise InvalidInput(complaint)
         table.setflags(write=False)
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "neighbours", pairs)
@@ -59,12 +71,13 @@ class FiniteMechanism:
 
     def delta(self, epsilon: Real) -> float:
         """The exact smallest delta at this epsilon: the largest P(S) - e^epsilon Q(S) over events S."""
-        level = math.exp(min(700.0, float(read_amount(epsilon, "epsilon"))))
+        level = math.exp(min(700.0, read_float(epsilon, "epsilon")))
         return max(float(np.maximum(0.0, p - level * q).sum()) for p, q in self._pairs())
 
     def curve(self, epsilons: Sequence[Real]) -> list[tuple[float, float]]:
         """(epsilon, delta) at each of the epsilons given."""
-        return [(float(read_amount(e, "epsilon")), self.delta(e)) for e in epsilons]
+        listed = items_of(epsilons, "epsilons must be a list of numbers.")
+        return [(read_float(epsilon, "epsilon"), self.delta(epsilon)) for epsilon in listed]
 
     def additive_secrecy(self) -> float:
         """The least delta by which any event's probability moves: NOT a privacy guarantee, see below."""
@@ -107,7 +120,7 @@ def event_range(epsilon: Real, probability: Real, delta: Real = 0.0) -> tuple[fl
     >>> [round(x, 12) for x in event_range(math.log(5 / 4), 0.5)]
     [0.4, 0.6]
     """
-    grow = math.exp(min(700.0, float(read_amount(epsilon, "epsilon"))))
+    grow = math.exp(min(700.0, read_float(epsilon, "epsilon")))
     p = float(read_probability(probability, "probability"))
     d = float(read_probability(delta, "delta"))
     low = max((p - d) / grow, 1 - grow * (1 - p) - d, 0.0)
@@ -122,8 +135,7 @@ def name_and_shame(people: int, values: int = 2) -> FiniteMechanism:
     "1/people-additive secrecy"; yet somebody's record is published every time, and epsilon is infinite. Rows
     are the data sets that agree on all but the first record; outputs are (person, value).
     """
-    if people < 1 or values < 2:
-        raise InvalidInput("name_and_shame needs at least one person and two possible values.")
+    people, values = whole(people, "people", most=100_000), whole(values, "values", 2, most=1_000)
     table = np.zeros((values, people * values))
     for row in range(values):
         table[row, row] = 1 / people

@@ -42,12 +42,18 @@ from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.ranged import HALF, Ranged, Ranges
-from incrowd.mechanisms.parameters import root_above
+from incrowd.mechanisms.parameters import (
+    counted,
+    root_above,
+)
 from incrowd.mechanisms.records import Floats, read_floats
 from incrowd.mechanisms.selection.private_range import given_range, within
 from incrowd.mechanisms.sensitivity import Relation
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import (
+    Number,
+    items_of,
+)
 from incrowd.privacy import Guarantee
 
 UNIT = 2**20
@@ -77,7 +83,7 @@ class Covariance(Ranged):
     @property
     def width(self) -> int:
         """How many columns there are."""
-        return whole(self.columns, "columns")
+        return counted(self.columns, "columns")
 
     @cached_property
     def ranges(self) -> Ranges | None:
@@ -151,7 +157,7 @@ class Covariance(Ranged):
         For so many records, before the matrix is made positive semidefinite. Noise and the rounding of every
         record (up to half a step in every sum) are counted, clamping is not.
         """
-        n, d = whole(records, "records"), self.columns
+        n, d = counted(records, "records"), self.columns
         numbers = d + d * (d + 1) // 2 + (self.relation == "add-remove")
         noise = int(self.noise.halfwidth(confidence, numbers))
         off = noise / self.count if self.relation == "add-remove" else 0.0
@@ -187,10 +193,8 @@ def sensitivity(columns: int, relation: Relation, count: int, place: int) -> tup
 
 
 def _ranges(bounds: Sequence[tuple[Number, Number]], columns: int) -> tuple[tuple[float, float], ...]:
-    try:
-        pairs = [(low, high) for low, high in bounds]
-    except (TypeError, ValueError):
-        raise InvalidInput("bounds must list (low, high) for each column.") from None
-    if len(pairs) != columns:
-        raise InvalidInput(f"bounds must list (low, high) for each of the {columns} columns.")
+    complaint = f"bounds must list (low, high) for each of the {columns} columns."
+    pairs = [items_of(pair, complaint) for pair in items_of(bounds, complaint)]
+    if len(pairs) != columns or any(len(pair) != 2 for pair in pairs):
+        raise InvalidInput(complaint)
     return tuple(given_range(low, high) for low, high in pairs)

@@ -68,6 +68,7 @@ from incrowd.mechanisms.additive.grid import (
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
     amount,
+    counted,
     delta_amount,
     failure_each,
     float_above,
@@ -80,7 +81,8 @@ from incrowd.mechanisms.parameters import (
     root_below,
 )
 from incrowd.noise import Source, discrete_gaussian, discrete_gaussian_sf
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.arguments import as_float
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, gaussian, gdp
 
 RADIUS = 64  # r of the theorem, in fine steps
@@ -139,13 +141,13 @@ class Gaussian(Mechanism):
         reach = positive(self.sensitivity, "sensitivity")
         mu = self._wanted_mu
         width = positive(self.scale, "scale") if mu is None else reach / Fraction(mu)
-        finest = log2_floor(min(reach / root_above(Fraction(whole(self.size, "size"))), width)) - FINE
+        finest = log2_floor(min(reach / root_above(Fraction(counted(self.size, "size"))), width)) - FINE
         return lattice_of(self.grid, self.sensitivity, max(finest, log2_floor(width) - 48))
 
     @cached_property
     def sensitivity_in_steps(self) -> Fraction:
         """The largest L2 distance after flooring, in grid steps, rounded up."""
-        return floored_l2(positive(self.sensitivity, "sensitivity"), self.lattice, whole(self.size, "size"))
+        return floored_l2(positive(self.sensitivity, "sensitivity"), self.lattice, counted(self.size, "size"))
 
     @cached_property
     def _sigma_in_steps(self) -> Fraction:
@@ -202,7 +204,7 @@ class Gaussian(Mechanism):
         """
         from scipy.special import ndtri
 
-        z = -float(ndtri(failure_each(confidence, whole(count, "count")) / 2))
+        z = -float(ndtri(failure_each(confidence, counted(count, "count")) / 2))
         reach = z * (1 + 1e-12) * float(self.sigma_in_fine_steps) + 1
         steps = max(0, math.ceil(math.ldexp(reach, -self.fine) - 0.5))
         return self.lattice.length(steps if self.lattice.integers else steps + 1)
@@ -238,7 +240,7 @@ def textbook_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
             "The textbook sigma is proven only for epsilon below 1; Gaussian(epsilon, delta) holds for all."
         )
     reach = positive(sensitivity, "sensitivity")
-    return float(reach / budget) * math.sqrt(2 * math.log(1.25 / float(probability(delta, "delta"))))
+    return as_float(reach / budget) * math.sqrt(2 * math.log(1.25 / float(probability(delta, "delta"))))
 
 
 def _mu_for_rho(rho: object) -> float:

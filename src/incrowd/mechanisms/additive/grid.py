@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.parameters import is_whole_type, log2_floor, positive, root_above
+from incrowd.noise.readings import shown
 
 CLAMP = 2**62
 LIMIT = CLAMP // 2
@@ -42,6 +43,15 @@ class Grid:
 
     exponent: int = 0
     integers: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.integers, bool):
+            raise InvalidInput("integers must be True or False.")
+        if type(self.exponent) is not int or not LEAST_EXPONENT <= self.exponent <= GREATEST_EXPONENT:
+            raise InvalidInput(
+                f"exponent must be a whole number from {LEAST_EXPONENT} to {GREATEST_EXPONENT}, not "
+                f"{shown(self.exponent)}; measure the values in another unit."
+            )
 
     def __repr__(self) -> str:
         return "INTEGERS" if self == INTEGERS else f"Grid({self.exponent}, integers={self.integers})"
@@ -120,7 +130,7 @@ def lattice_of(grid: object, sensitivity: object, default_exponent: int) -> Grid
     step = positive(grid, "grid")
     exponent = log2_floor(step)
     if Fraction(2) ** exponent != step:
-        raise InvalidInput(f"grid must be a power of two such as 2**-10, not {grid}.")
+        raise InvalidInput(f"grid must be a power of two such as 2**-10, not {shown(grid)}.")
     return at_exponent(exponent)
 
 
@@ -185,7 +195,7 @@ def _as_numbers(value: Any, owner: str) -> NDArray[Any]:
         raise InvalidInput(f"The value given to {owner} is a masked array; fill its gaps first.")
     try:
         array = np.asarray(value)
-    except (ValueError, TypeError, OverflowError):
+    except Exception:
         raise InvalidInput(f"The value given to {owner} is not a rectangular array of numbers.") from None
     if array.dtype.kind in "iu":
         return array

@@ -143,7 +143,7 @@ def count_between(values: Any, edges: Any) -> NDArray[np.int64]:
     complaint = "A histogram with edges takes numbers, in the edges and in the values."
     try:
         bounds = np.asarray(edges, dtype=np.float64)
-    except (ValueError, TypeError):
+    except Exception:
         raise InvalidInput(complaint) from None
     numbers = read_floats(values.ravel() if isinstance(values, np.ndarray) else values, complaint)
     if bounds.ndim != 1 or bounds.size < 2 or np.isnan(bounds).any() or not (np.diff(bounds) > 0).all():

@@ -32,9 +32,17 @@ from incrowd.mechanisms.additive.grid import (
     lattice_of,
 )
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, failure_each, log2_floor, one_calibration, positive
+from incrowd.mechanisms.parameters import (
+    amount,
+    counted,
+    failure_each,
+    log2_floor,
+    one_calibration,
+    positive,
+)
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, geometric
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.arguments import as_float
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, laplace
 
 MOST_STEPS = 2**50  # the largest scale that the sampler takes
@@ -99,13 +107,13 @@ class Laplace(Mechanism):
             reach / amount(self.epsilon, "epsilon") if self.scale is None else positive(self.scale, "scale")
         )
         # Flooring should cost under 2^-20 of epsilon, as long as the sampler can take the scale.
-        finest = log2_floor(min(reach / (whole(self.size, "size") << 20), width))
+        finest = log2_floor(min(reach / (counted(self.size, "size") << 20), width))
         return lattice_of(self.grid, self.sensitivity, max(finest, log2_floor(width) - 48))
 
     @cached_property
     def sensitivity_in_steps(self) -> int:
         """The largest L1 distance after flooring, in grid steps."""
-        return floored_l1(positive(self.sensitivity, "sensitivity"), self.lattice, whole(self.size, "size"))
+        return floored_l1(positive(self.sensitivity, "sensitivity"), self.lattice, counted(self.size, "size"))
 
     @cached_property
     def scale_in_steps(self) -> Fraction:
@@ -137,8 +145,8 @@ class Laplace(Mechanism):
         With q = exp(-1 / b), P(|Z| > h) = 2 q^(h + 1) / (1 + q). `count` numbers are covered jointly.
         Flooring a real can add one step to the error, which is counted.
         """
-        failure = failure_each(confidence, whole(count, "count"))
-        rate = float(1 / self.scale_in_steps)
+        failure = failure_each(confidence, counted(count, "count"))
+        rate = as_float(1 / self.scale_in_steps)
         ratio = math.exp(-rate)
         # Outward by a part in 10^12, far above the rounding of these few operations.
         bound = math.log(2 / ((1 + ratio) * failure)) / rate

@@ -40,10 +40,11 @@ import numpy as np
 
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.ranged import HALF, RangedColumn
+from incrowd.mechanisms.parameters import counted
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.private_range import within
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee
 
 UNIT = 2**23
@@ -105,7 +106,7 @@ class Mean(RangedColumn):
         Noise and the rounding of every record are counted, clamping is not. With bounds given the radius is
         known, and the float rounding of the answer is counted too.
         """
-        n = whole(records, "records")
+        n = counted(records, "records")
         wide = self._radius(radius)
         centre = self.ranges[0][0] if self.ranges else 0.0
         last = (abs(centre) + wide) * 2.0**-50

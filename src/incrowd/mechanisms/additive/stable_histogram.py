@@ -41,12 +41,20 @@ from incrowd.mechanisms.additive.gaussian import Gaussian
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, delta_amount, float_above, float_below, root_above
+from incrowd.mechanisms.parameters import (
+    amount,
+    chosen,
+    counted,
+    delta_amount,
+    float_above,
+    float_below,
+    root_above,
+)
 from incrowd.mechanisms.records import listed
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.mechanisms.spelling import order, spelled
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, gdp, threshold
 
 Noise = Literal["laplace", "gaussian"]
@@ -77,8 +85,8 @@ class StableHistogram(Mechanism):
     noise: Noise | None = None
 
     def __post_init__(self) -> None:
-        if self.noise not in (None, "laplace", "gaussian"):
-            raise InvalidInput(f'noise must be "laplace" or "gaussian", not {self.noise!r}.')
+        if self.noise is not None:
+            chosen(self.noise, ("laplace", "gaussian"), "noise")
         _ = self.threshold
 
     @cached_property
@@ -103,7 +111,7 @@ class StableHistogram(Mechanism):
     @property
     def sensitivity(self) -> int:
         """How many counts a unit can change."""
-        return whole(self.groups, "groups") * (1 if relation_named(self.relation) == "add-remove" else 2)
+        return counted(self.groups, "groups") * (1 if relation_named(self.relation) == "add-remove" else 2)
 
     @property
     def threshold(self) -> int:

@@ -41,9 +41,15 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS, add_saturating
 from incrowd.mechanisms.additive.laplace import MOST_STEPS
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, delta_amount, failure_each, float_below
+from incrowd.mechanisms.parameters import (
+    amount,
+    counted,
+    delta_amount,
+    failure_each,
+    float_below,
+)
 from incrowd.noise import Source, discrete_laplace
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, approximate
 
 
@@ -68,7 +74,7 @@ class TruncatedLaplace(Mechanism):
     largest: int | None = None
 
     def __post_init__(self) -> None:
-        if whole(self.sensitivity, "sensitivity") < self._largest:
+        if counted(self.sensitivity, "sensitivity") < self._largest:
             raise InvalidInput(
                 "largest must not exceed the sensitivity: no coordinate moves more than all do."
             )
@@ -81,7 +87,7 @@ class TruncatedLaplace(Mechanism):
 
     @property
     def _largest(self) -> int:
-        return whole(self.sensitivity if self.largest is None else self.largest, "largest")
+        return counted(self.sensitivity if self.largest is None else self.largest, "largest")
 
     @cached_property
     def exact_epsilon(self) -> Fraction:
@@ -96,7 +102,7 @@ class TruncatedLaplace(Mechanism):
     @cached_property
     def scale_in_steps(self) -> Fraction:
         """The exact scale b."""
-        return whole(self.sensitivity, "sensitivity") / self.exact_epsilon
+        return counted(self.sensitivity, "sensitivity") / self.exact_epsilon
 
     @property
     def noise_scale(self) -> float:
@@ -140,7 +146,7 @@ class TruncatedLaplace(Mechanism):
 
         P(|Z| > h) = (2 q^(h + 1) - 2 q^(K + 1)) / (1 + q - 2 q^(K + 1)). `count` numbers are covered jointly.
         """
-        failure = failure_each(confidence, whole(count, "count"))
+        failure = failure_each(confidence, counted(count, "count"))
         b = self.noise_scale
         ratio, cut = math.exp(-1 / b), math.exp(-(self.bound + 1) / b)
         wanted = failure * (1 + ratio - 2 * cut) / 2 + cut

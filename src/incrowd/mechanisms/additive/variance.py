@@ -38,10 +38,11 @@ import numpy as np
 
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.additive.ranged import HALF, RangedColumn
+from incrowd.mechanisms.parameters import counted
 from incrowd.mechanisms.records import Floats, read_column
 from incrowd.mechanisms.selection.private_range import within
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, laplace
 
 UNIT = 2**20
@@ -117,7 +118,7 @@ class Variance(RangedColumn):
         Noise and the rounding of every record are counted, clamping is not. With bounds given the radius is
         known.
         """
-        n = whole(records, "records")
+        n = counted(records, "records")
         wide = self._radius(radius)
         if self.noise is None:
             one = Laplace(self.exact_epsilon, sensitivity=STEPS).halfwidth(confidence)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from incrowd.errors import IncrowdError, InvalidInput
+from incrowd.mechanisms.parameters import chosen
 
 # `multiprocessing` takes as long to import as this whole room, so only those who run blocks do.
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ def check_start(function: Function, start: object) -> Start:
 
     if not callable(function):
         raise InvalidInput("function must be a callable that takes a block of the data and returns a number.")
-    if start not in ("fork", "spawn"):
-        raise InvalidInput(f'start must be "fork" or "spawn", not {start!r}.')
+    chosen(start, ("fork", "spawn"), "start")
     if start not in multiprocessing.get_all_start_methods() or sys.platform == "win32":
         raise InvalidInput(f"Blocks cannot be limited on this system by start={start!r}: use Linux or macOS.")
     if start == "spawn":

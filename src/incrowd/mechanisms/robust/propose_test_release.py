@@ -31,14 +31,29 @@ from typing import Any
 import numpy as np
 
 from incrowd.errors import InvalidInput
-from incrowd.mechanisms.additive.grid import Grid
+from incrowd.mechanisms.additive.grid import (
+    Grid,
+    lattice_of,
+)
 from incrowd.mechanisms.additive.laplace import Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, delta_amount, float_above, float_below, share_of_epsilon
+from incrowd.mechanisms.parameters import (
+    amount,
+    counted,
+    delta_amount,
+    float_above,
+    float_below,
+    share_of_epsilon,
+)
 from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, discrete_laplace
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    shown,
+    whole,
+)
 from incrowd.privacy import Guarantee, laplace, threshold
 
 
@@ -72,7 +87,8 @@ class ProposeTestRelease(Mechanism):
 
     def __post_init__(self) -> None:
         if binary(self.bound, "bound") < 0:
-            raise InvalidInput(f"bound must be 0 or more, not {self.bound}.")
+            raise InvalidInput(f"bound must be 0 or more, not {shown(self.bound)}.")
+        lattice_of(self.grid, self.bound, 0)
         _ = self.noise, self.threshold
 
     @cached_property
@@ -113,7 +129,7 @@ class ProposeTestRelease(Mechanism):
         """For (value, distance): the noisy value (in `Passed` when the bound is 0), or None where refused."""
         if not isinstance(value, tuple) or len(value) != 2:
             raise InvalidInput("ProposeTestRelease releases a pair (value, distance to instability).")
-        distance = whole(value[1], "the distance", least=0, secret=True)
+        distance = counted(value[1], "the distance", least=0, secret=True)
         if self.noise is not None:
             self.noise.lattice.steps(value[0], "ProposeTestRelease")  # refused here, before anything is drawn
         scale = 1 / self.test_epsilon
@@ -125,7 +141,7 @@ class ProposeTestRelease(Mechanism):
     def chance(self, distance: int) -> float:
         """The probability that a value at this distance passes the test."""
         rate = float(self.test_epsilon)
-        short = self.threshold - whole(distance, "the distance", least=0)
+        short = self.threshold - counted(distance, "the distance", least=0)
         ratio = math.exp(-rate)
         if short >= 1:
             return ratio**short / (1 + ratio)
@@ -172,7 +188,7 @@ class StableMode(Mechanism):
 
     def distance(self, lead: int) -> int:
         """The distance of a lead from where the mode may change."""
-        return max(0, -(-lead // self.step) - 1)
+        return max(0, -(-whole(lead, "lead", least=0, secret=True) // self.step) - 1)
 
     @cached_property
     def test(self) -> ProposeTestRelease:
@@ -188,7 +204,7 @@ class StableMode(Mechanism):
         """The key with the most units of a mapping of keys to counts, or None."""
         if not isinstance(value, Mapping):
             raise InvalidInput("StableMode takes a mapping of keys to counts of units.")
-        counts = {key: whole(count, "each count", least=0, secret=True) for key, count in value.items()}
+        counts = {key: counted(count, "each count", least=0, secret=True) for key, count in value.items()}
         if not counts:
             counts = {None: 0}
         first, *others = sorted(counts, key=lambda key: (-counts[key], repr(key)))
@@ -230,7 +246,7 @@ class DistanceToProperty(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> int:
         """The noisy distance."""
-        return max(0, int(self.noise.release(whole(value, "the distance", least=0, secret=True), source)))
+        return max(0, int(self.noise.release(counted(value, "the distance", least=0, secret=True), source)))
 
     def halfwidth(self, confidence: Number) -> int:
         """The error with this confidence."""

@@ -91,6 +91,7 @@ from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
     amount,
     confidence_level,
+    counted,
     float_above,
     float_below,
     positive,
@@ -100,11 +101,16 @@ from incrowd.mechanisms.records import read_column
 from incrowd.mechanisms.robust.rounded_laplace import rounded_laplace
 from incrowd.mechanisms.robust.student import rounded_student
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    shown,
+)
 from incrowd.privacy import Guarantee, approximate
 
 ERROR = Fraction(4, 10**11)  # what float errors of S may add to beta
 MOST_BETA, MOST_FACTOR = 50.0, 1e6  # enough for every epsilon of use, and floats do not overflow
+_LEAST_SHARE = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,12 +142,14 @@ class SmoothSensitivity(Mechanism):
     grid: Number | Grid = 2.0**-20
 
     def __post_init__(self) -> None:
-        if whole(self.degrees, "degrees") % 2 == 0 or self.degrees > 99:
-            raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {self.degrees}.")
+        if counted(self.degrees, "degrees") % 2 == 0 or self.degrees > 99:
+            raise InvalidInput(f"degrees must be an odd number from 1 to 99, not {shown(self.degrees)}.")
         if self.exact_delta > Fraction(1, 4):
-            raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {self.delta}.")
+            raise InvalidInput(f"delta must be at most 1/4 for smooth sensitivity, not {shown(self.delta)}.")
         if self.exact_beta <= 0 or self.factor <= 0:
-            raise InvalidInput(f"An epsilon of {self.epsilon} is too small for smooth sensitivity here.")
+            raise InvalidInput(
+                f"An epsilon of {shown(self.epsilon)} is too small for smooth sensitivity here."
+            )
         _ = self.lattice
 
     @cached_property
@@ -157,7 +165,10 @@ class SmoothSensitivity(Mechanism):
     @cached_property
     def _share(self) -> Fraction:
         usual = Fraction(1, 2) if self.exact_delta else Fraction(7, 10)
-        return usual if self.share is None else share_of_epsilon(self.share)
+        share = usual if self.share is None else share_of_epsilon(self.share)
+        if not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
+            raise InvalidInput("share must lie between 1e-9 and 1 - 1e-9 for smooth sensitivity.")
+        return share
 
     @cached_property
     def _charged_beta(self) -> Fraction:
@@ -323,12 +334,12 @@ def order_statistic(
     least, most = binary(low, "low"), binary(high, "high")
     speed = float(positive(beta, "beta"))
     if least >= most:
-        raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
+        raise InvalidInput(f"low must be below high, but they are {shown(low)} and {shown(high)}.")
     array = read_column(values, "an order statistic", public=True)
     if array.size == 0:
         raise InvalidInput("The values of an order statistic must hold at least one number.")
-    if whole(rank, "rank") > array.size:
-        raise InvalidInput(f"rank must be at most the number of values, not {rank}.")
+    if counted(rank, "rank") > array.size:
+        raise InvalidInput(f"rank must be at most the number of values, not {shown(rank)}.")
     # The bound is at most this distance, raised by a little, whatever the records are.
     if max(abs(least), abs(most), (most - least) * (1 + Fraction(1, 10**10))) > sys.float_info.max:
         raise InvalidInput("low and high of an order statistic are too far apart: use a larger unit.")

@@ -43,13 +43,27 @@ from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS, Grid
 from incrowd.mechanisms.additive.laplace import Laplace
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, float_above, log2_floor, positive
-from incrowd.mechanisms.records import listed
+from incrowd.mechanisms.parameters import (
+    amount,
+    chosen,
+    counted,
+    float_above,
+    log2_floor,
+    positive,
+)
+from incrowd.mechanisms.records import (
+    listed,
+    read_floats,
+)
 from incrowd.mechanisms.robust.blocks import Function, Limits, Start, check_start, run_blocks
 from incrowd.mechanisms.selection.quantile import FINEST, Interval, Quantile, interval
 from incrowd.mechanisms.spelling import identity
 from incrowd.noise import Source, uniform
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    shown,
+)
 from incrowd.privacy import Guarantee
 
 Aggregate = Literal["median", "mean"]
@@ -91,10 +105,9 @@ class SubsampleAndAggregate(Mechanism):
     grid: Number | Grid | None = None
 
     def __post_init__(self) -> None:
-        if self.aggregate not in ("median", "mean"):
-            raise InvalidInput(f'aggregate must be "median" or "mean", not {self.aggregate!r}.')
+        chosen(self.aggregate, ("median", "mean"), "aggregate")
         check_start(self.function, self.start)
-        whole(self.blocks, "blocks")
+        counted(self.blocks, "blocks")
         _ = self.noise, self.fallback, self.limits, self.processes
 
     @cached_property
@@ -113,21 +126,21 @@ class SubsampleAndAggregate(Mechanism):
         low, high = binary(self.low, "low"), binary(self.high, "high")
         fallback = (low + high) / 2 if self.default is None else binary(self.default, "default")
         if not low <= fallback <= high:
-            raise InvalidInput(f"default must lie between low and high, not at {self.default}.")
+            raise InvalidInput(f"default must lie between low and high, not at {shown(self.default)}.")
         return float(fallback)
 
     @cached_property
     def limits(self) -> Limits:
         """What one block may use."""
-        seconds = whole(self.seconds, "seconds")
+        seconds = counted(self.seconds, "seconds")
         patience = 10 * seconds if self.patience is None else positive(self.patience, "patience")
-        return Limits(seconds, float(patience), whole(self.megabytes, "megabytes"))
+        return Limits(seconds, float(patience), counted(self.megabytes, "megabytes"))
 
     @property
     def processes(self) -> int:
         """How many blocks run at a time: `workers`, or as many as there are cores."""
         if self.workers is not None:
-            return whole(self.workers, "workers")
+            return counted(self.workers, "workers")
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
     @property
@@ -181,16 +194,17 @@ class SubsampleAndAggregate(Mechanism):
             if who.size != count:
                 raise InvalidInput(complaint)
         many = int(who.max(initial=-1)) + 1
-        chosen = np.asarray(uniform(self.blocks, size=many, source=source))[who]
-        order = np.argsort(chosen, kind="stable")
-        cuts = np.searchsorted(chosen[order], np.arange(1, self.blocks))
+        drawn = np.asarray(uniform(self.blocks, size=many, source=source))[who]
+        order = np.argsort(drawn, kind="stable")
+        cuts = np.searchsorted(drawn[order], np.arange(1, self.blocks))
         return [np.asarray(part, dtype=np.int64) for part in np.split(order, cuts)]
 
     def combine(self, answers: Sequence[float], source: Source | None = None) -> Any:
         """The private aggregate of the answers of all blocks."""
-        if len(answers) != self.blocks:
-            raise InvalidInput(f"This SubsampleAndAggregate combines {self.blocks} answers.")
-        numbers: Any = np.asarray(answers, dtype=np.float64)
+        complaint = f"This SubsampleAndAggregate combines {self.blocks} answers, each a number."
+        numbers: Any = read_floats(answers, complaint)
+        if numbers.size != self.blocks:
+            raise InvalidInput(complaint)
         numbers = np.where(np.isnan(numbers), self.fallback, numbers)
         if self.interval.grid.integers:
             numbers = np.rint(np.clip(numbers, self.interval.low, self.interval.high)).astype(np.int64)

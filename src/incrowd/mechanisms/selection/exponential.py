@@ -21,10 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.parameters import confidence_level, float_above
+from incrowd.mechanisms.parameters import (
+    confidence_level,
+    counted,
+    float_above,
+)
 from incrowd.mechanisms.selection.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, categorical
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, bounded_range
 
 
@@ -73,7 +77,7 @@ class Exponential(Selection):
         At worst one candidate is best and the other k - 1 lie just that far below.
         """
         odds = (1 - confidence_level(confidence)) / confidence_level(confidence)
-        rivals = whole(candidates, "candidates") - 1
+        rivals = counted(candidates, "candidates") - 1
         if rivals <= odds:
             return 0.0
         return float_above(Fraction(math.log(rivals / odds)) / self.rate) * (1 + 1e-12)

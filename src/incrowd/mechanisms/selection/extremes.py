@@ -32,11 +32,14 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level
+from incrowd.mechanisms.parameters import (
+    confidence_level,
+    counted,
+)
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.selection.quantile import Interval, interval
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, bounded_range
 
 
@@ -62,7 +65,7 @@ class Maximum(Mechanism):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """Epsilon as a fraction."""
-        return amount(self.epsilon, "epsilon")
+        return ranks.rank_epsilon(self.epsilon)
 
     @cached_property
     def interval(self) -> Interval:
@@ -78,7 +81,7 @@ class Maximum(Mechanism):
     def records_beyond(self) -> int:
         """How many records should lie beyond the released value: `beyond`, or the default."""
         if self.beyond is not None:
-            return whole(self.beyond, "beyond", least=0)
+            return counted(self.beyond, "beyond", least=0)
         return math.ceil(math.log(20 * self.interval.points) / float(self.rate))
 
     @property
@@ -88,7 +91,7 @@ class Maximum(Mechanism):
 
     def target(self, n: int) -> Fraction:
         """The rank wanted among n records."""
-        return Fraction(max(0, n - self.records_beyond))
+        return Fraction(max(0, counted(n, "n", least=0) - self.records_beyond))
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """The released value for a list of numbers, one per unit."""

@@ -39,11 +39,16 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, delta_amount
+from incrowd.mechanisms.parameters import (
+    amount,
+    confidence_level,
+    counted,
+    delta_amount,
+)
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli
 from incrowd.noise.exact import exp_bounds
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, approximate
 
 MOST_ENTRIES = 1_000_000
@@ -85,7 +90,7 @@ class PartitionSelection(Mechanism):
     def probability(self, units: int) -> Fraction:
         """The exact probability that a key with so many units is named."""
         table = self._table()
-        return table[min(whole(units, "units", least=0), len(table) - 1)]
+        return table[min(counted(units, "units", least=0), len(table) - 1)]
 
     def release(self, value: Any, source: Source | None = None) -> Any:
         """Which keys are named: a list for a mapping of keys to counts, else one truth value per count.
@@ -116,7 +121,7 @@ class PartitionSelection(Mechanism):
         return named.reshape(numbers.shape)
 
     def _table(self) -> tuple[Fraction, ...]:
-        groups = whole(self.groups, "groups")
+        groups = counted(self.groups, "groups")
         share = groups if relation_named(self.relation) == "add-remove" else 2 * groups
         return _optimal(self.exact_epsilon / share, self.exact_delta / share)
 

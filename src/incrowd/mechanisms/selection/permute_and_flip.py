@@ -30,10 +30,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.mechanisms.parameters import confidence_level, float_above
+from incrowd.mechanisms.parameters import (
+    confidence_level,
+    counted,
+    float_above,
+)
 from incrowd.mechanisms.selection.utilities import Selection, candidates, gaps_below_best
 from incrowd.noise import Source, bernoulli_exp, uniform
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, pure
 
 
@@ -79,7 +83,7 @@ class PermuteAndFlip(Selection):
         chosen with probability 1 - (1 - (1 - x)^k) / (k x) at worst, which is solved for x.
         """
         failure = 1 - float(confidence_level(confidence))
-        rivals = whole(candidates, "candidates") - 1
+        rivals = counted(candidates, "candidates") - 1
         if rivals == 0 or _chance_of_a_rival(1.0, rivals) <= failure:
             return 0.0
         low, high = 0.0, 1.0  # the logarithm is taken of the lower end, so the answer errs upwards

@@ -34,7 +34,11 @@ from incrowd.mechanisms.selection.quantile import Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, binary
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    shown,
+)
 from incrowd.privacy import Guarantee
 
 BITS = 20
@@ -143,7 +147,7 @@ def given_range(low: Number, high: Number) -> tuple[float, float]:
     """The centre and radius of bounds that were given; any floats near them serve."""
     least, most = binary(low, "low"), binary(high, "high")
     if least >= most:
-        raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
+        raise InvalidInput(f"low must be below high, but they are {shown(low)} and {shown(high)}.")
     if max(abs(least), abs(most)) > 2**500 or most - least < Fraction(1, 2**500):
         raise InvalidInput("low and high must lie within 2**500 of 0, and at least 2**-500 apart.")
     return float((least + most) / 2), float((most - least) / 2)

@@ -36,12 +36,18 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import INTEGERS, LIMIT, Grid, Steps, at_exponent, lattice_of
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, is_whole_type, log2_floor
+from incrowd.mechanisms.parameters import confidence_level, is_whole_type, log2_floor
 from incrowd.mechanisms.records import read_records
 from incrowd.mechanisms.selection import ranks
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source, bernoulli, uniform
-from incrowd.noise.readings import Number, binary, decimal
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    decimal,
+    plain,
+    shown,
+)
 from incrowd.privacy import Guarantee, bounded_range
 
 TIE_BITS = 12  # how finely the records that share a value are told apart, by chance, among several quantiles
@@ -96,7 +102,7 @@ def interval(low: Number, high: Number, grid: Number | Grid | None) -> Interval:
     """The lattice between two bounds: integers when both are whole and no grid is given, else reals."""
     least, most = binary(low, "low"), binary(high, "high")
     if least >= most:
-        raise InvalidInput(f"low must be below high, but they are {low} and {high}.")
+        raise InvalidInput(f"low must be below high, but they are {shown(low)} and {shown(high)}.")
     if grid is None:
         both = is_whole_type(low) and is_whole_type(high)
         points = INTEGERS if both else at_exponent(log2_floor((most - least) / 2**FINEST))
@@ -143,12 +149,13 @@ class Quantile(Mechanism):
     @cached_property
     def exact_epsilon(self) -> Fraction:
         """The epsilon of all shares together, as a fraction."""
-        return amount(self.epsilon, "epsilon")
+        return ranks.rank_epsilon(self.epsilon)
 
     @property
     def single(self) -> bool:
         """Whether one share was given, and not a list of them."""
-        return not isinstance(self.q, Sequence | np.ndarray) or isinstance(self.q, str)
+        q = plain(self.q)
+        return not isinstance(q, Sequence | np.ndarray) or isinstance(q, str | bytes)
 
     @cached_property
     def shares(self) -> tuple[Fraction, ...]:
@@ -250,7 +257,7 @@ def _share(value: object) -> Fraction:
     number = decimal(value, "q")
     if not 0 < number < 1:
         raise InvalidInput(
-            f"q must lie strictly between 0 and 1, not {value}; for the ends see Minimum and Maximum."
+            f"q must lie strictly between 0 and 1, not {shown(value)}; for the ends see Minimum and Maximum."
         )
     close = number.limit_denominator(10**6)
     return min(max(close, Fraction(1, 10**6)), 1 - Fraction(1, 10**6))

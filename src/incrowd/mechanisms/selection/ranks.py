@@ -25,11 +25,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Steps
+from incrowd.mechanisms.parameters import amount
 from incrowd.noise import Source, bernoulli_exp, categorical, uniform
 from incrowd.noise.compare import below_one
 from incrowd.noise.exact import exp_bounds
+from incrowd.noise.readings import shown
 from incrowd.noise.source import source_of
+
+_LARGEST_EPSILON = 10**9
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,14 @@ def runs_of(ordered: Steps, low: int, high: int, before: int = 0) -> Runs:
     below[1::2], upto[1::2] = starts, ends
     some = length > 0
     return Runs(first[some], length[some], below[some], upto[some])
+
+
+def rank_epsilon(value: object) -> Fraction:
+    """An epsilon as a fraction; refused if `choose`, whose floats have 53 bits, would redraw for ever."""
+    epsilon = amount(value, "epsilon")
+    if epsilon > _LARGEST_EPSILON:
+        raise InvalidInput(f"epsilon must be at most {_LARGEST_EPSILON:g} here, not {shown(value)}.")
+    return epsilon
 
 
 def choose(lengths: list[int], exponents: list[Fraction], source: Source | None) -> int:

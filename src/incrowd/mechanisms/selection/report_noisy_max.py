@@ -33,10 +33,14 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidInput
 from incrowd.mechanisms.additive.grid import Grid, floored_l1, lattice_of
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
-from incrowd.mechanisms.parameters import log2_floor, positive
+from incrowd.mechanisms.parameters import (
+    counted,
+    log2_floor,
+    positive,
+)
 from incrowd.mechanisms.selection.utilities import Selection, candidates
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf, uniform
-from incrowd.noise.readings import Number, whole
+from incrowd.noise.readings import Number
 from incrowd.privacy import Guarantee, pure
 
 
@@ -125,7 +129,7 @@ class ReportNoisyMax(Selection):
     def halfwidth(self, confidence: Number, candidates: int = 2) -> Any:
         """How far below the best the chosen utility may lie, with this confidence, among k candidates."""
         every = Laplace(scale=self.scale_in_steps, sensitivity=1)
-        steps = 2 * int(every.halfwidth(confidence, whole(candidates, "candidates")))
+        steps = 2 * int(every.halfwidth(confidence, counted(candidates, "candidates")))
         return self.lattice.length(steps if self.lattice.integers else steps + 1)
 
     def _steps(self, utilities: Any) -> NDArray[np.int64]:

@@ -42,9 +42,21 @@ from incrowd.errors import InvalidInput, Refused
 from incrowd.mechanisms.additive.grid import Grid, add_saturating, floored_l1, lattice_of
 from incrowd.mechanisms.additive.laplace import MOST_STEPS, Laplace, unclamped
 from incrowd.mechanisms.mechanism import Mechanism
-from incrowd.mechanisms.parameters import amount, confidence_level, log2_floor, positive
+from incrowd.mechanisms.parameters import (
+    amount,
+    confidence_level,
+    counted,
+    log2_floor,
+    positive,
+)
 from incrowd.noise import Source, discrete_laplace, discrete_laplace_pmf, discrete_laplace_sf
-from incrowd.noise.readings import Number, binary, decimal, shown, whole
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    decimal,
+    items_of,
+    shown,
+)
 from incrowd.privacy import Guarantee, pure
 
 
@@ -74,7 +86,7 @@ class SparseVector(Mechanism):
 
     def __post_init__(self) -> None:
         binary(self.threshold, "threshold")
-        whole(self.hits, "hits")
+        counted(self.hits, "hits")
         if not 0 <= decimal(self.values, "values") < 1:
             raise InvalidInput(
                 f"values must be a share of epsilon, 0 or more and below 1, not {shown(self.values)}."
@@ -104,7 +116,7 @@ class SparseVector(Mechanism):
     @property
     def _factor(self) -> int:
         """By how much more than one hit the noise on questions must hide."""
-        return whole(self.hits, "hits") * (1 if self.monotone else 2)
+        return counted(self.hits, "hits") * (1 if self.monotone else 2)
 
     @cached_property
     def lattice(self) -> Grid:
@@ -133,7 +145,7 @@ class SparseVector(Mechanism):
     def value_scale(self) -> Fraction | None:
         """The scale of the noise on the value of a hit, in grid steps; None where none is released."""
         for_values = self.split[2]
-        return whole(self.hits, "hits") * self.sensitivity_in_steps / for_values if for_values else None
+        return counted(self.hits, "hits") * self.sensitivity_in_steps / for_values if for_values else None
 
     @property
     def noise_scale(self) -> float:
@@ -151,9 +163,11 @@ class SparseVector(Mechanism):
 
     def release(self, value: Any, source: Source | None = None) -> list[Any]:
         """The answers to a list of questions, in order, up to and including the last hit paid for."""
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            raise InvalidInput("SparseVector.release takes a list of numbers, one for each question.")
-        questions = [self._one(item) for item in value]  # all are read before any is answered
+        complaint = "SparseVector.release takes a list of numbers, one for each question."
+        if isinstance(value, str):
+            raise InvalidInput(complaint)
+        # All are read before any is answered.
+        questions = [self._one(item) for item in items_of(value, complaint)]
         session, answers = self.start(source), []
         for steps in questions:
             if session.closed:
@@ -165,17 +179,23 @@ class SparseVector(Mechanism):
         """How far from the threshold all of so many questions must lie to be answered rightly."""
         failure = (1 - confidence_level(confidence)) / 2
         once = Laplace(scale=self.threshold_scale).halfwidth(1 - failure)
-        questioned = Laplace(scale=self.question_scale).halfwidth(1 - failure, whole(questions, "questions"))
+        questioned = Laplace(scale=self.question_scale).halfwidth(
+            1 - failure, counted(questions, "questions")
+        )
         return self.lattice.length(int(once + questioned) + (0 if self.lattice.integers else 2))
 
     def probability(self, questions: Any, answers: Iterable[bool]) -> float:
         """The exact probability of a sequence of answers without values, summed over the noisy threshold."""
-        steps = [self._one(item) for item in questions]
+        complaint = "SparseVector.probability takes two lists of one length: numbers, and truth values."
+        said = items_of(answers, complaint)
+        steps = [self._one(item) for item in items_of(questions, complaint)]
+        if len(said) != len(steps) or not all(isinstance(above, bool | np.bool_) for above in said):
+            raise InvalidInput(complaint)
         reach = math.ceil(self.threshold_scale * 60) + 5
         noise = np.arange(-reach, reach + 1)
         chance = np.asarray(discrete_laplace_pmf(noise, self.threshold_scale))
         hits = 0
-        for question, above in zip(steps, answers, strict=True):
+        for question, above in zip(steps, said, strict=True):
             if hits == self.hits:
                 return 0.0
             over = np.asarray(

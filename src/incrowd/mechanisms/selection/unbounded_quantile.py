@@ -29,6 +29,7 @@ from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import (
     amount,
     confidence_level,
+    counted,
     is_whole_type,
     log2_floor,
     positive,
@@ -39,7 +40,11 @@ from incrowd.mechanisms.selection.quantile import FINEST, Quantile
 from incrowd.mechanisms.selection.sparse_vector import SparseVector
 from incrowd.mechanisms.sensitivity import Relation, relation_named
 from incrowd.noise import Source
-from incrowd.noise.readings import Number, binary, whole
+from incrowd.noise.readings import (
+    Number,
+    binary,
+    whole,
+)
 from incrowd.privacy import Guarantee
 
 
@@ -67,7 +72,7 @@ class UnboundedQuantile(Mechanism):
     doublings: int = 50
 
     def __post_init__(self) -> None:
-        if not 1 <= whole(self.doublings, "doublings") <= 50:
+        if not 1 <= counted(self.doublings, "doublings") <= 50:
             raise InvalidInput(f"doublings must be at most 50, not {self.doublings}.")
         positive(self.unit, "unit")
         # Every interval between these two can be had if both can: none is refused when the data lead there.
@@ -95,7 +100,8 @@ class UnboundedQuantile(Mechanism):
 
     def within(self, doublings: int) -> Quantile:
         """The quantile of stage two on the interval after so many doublings."""
-        low, width = binary(self.low, "low"), binary(self.unit, "unit") * 2**doublings
+        times = whole(doublings, "doublings", least=0, most=50)
+        low, width = binary(self.low, "low"), binary(self.unit, "unit") * 2**times
         ends: tuple[Number, Number] = (low, low + width)
         if is_whole_type(self.low) and is_whole_type(self.unit):
             ends = (int(low), int(low + width))

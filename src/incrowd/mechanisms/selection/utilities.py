@@ -15,9 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.errors import InvalidInput
+from incrowd.errors import (
+    InvalidInput,
+)
 from incrowd.mechanisms.mechanism import Mechanism
 from incrowd.mechanisms.parameters import amount, positive
+from incrowd.noise.arguments import as_float
 from incrowd.noise.readings import Number
 
 MOST = 2**63 - 1
@@ -77,12 +80,15 @@ class Selection(Mechanism):
     def rate(self) -> Fraction:
         """The exact weight of one unit of utility: epsilon / (2 sensitivity), twice that when monotone."""
         reach = positive(self.sensitivity, "sensitivity")
-        return self.exact_epsilon / (reach if self.monotone else 2 * reach)
+        rate = self.exact_epsilon / (reach if self.monotone else 2 * reach)
+        if rate > 10**300:
+            raise InvalidInput("sensitivity is too small beside epsilon; measure utilities in another unit.")
+        return rate
 
     @property
     def scale(self) -> float:
         """The utility that is worth a factor e: 1 / rate."""
-        return float(1 / self.rate)
+        return as_float(1 / self.rate)
 
 
 def gaps_below_best(utilities: NDArray[Any]) -> list[Fraction]:
