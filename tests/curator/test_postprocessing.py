@@ -167,3 +167,15 @@ def test_the_sql_above_reads_each_number_between_its_ends(curator: Curator) -> N
         assert low <= value <= high and low < high
     plain = postprocessing.released_table(leaf, released, None)
     assert plain.column_names == [aggregate.name for aggregate in leaf.aggregates]
+
+
+@pytest.mark.parametrize("unit", ["id", "row"])
+def test_an_interval_of_a_huge_whole_sum_is_not_cut(unit: str) -> None:
+    rows, value = 1_000, 2 * 10**18
+    table = pa.table({"id": range(rows), "x": pa.array([value] * rows, pa.int64())})
+    with Curator.from_tables(t=table, unit=unit, bounds={"x": (0, value)}, budget=(20.0, 0.0)) as curator:
+        answer = curator.ask("SELECT SUM(x) AS s, COUNT(*) AS n FROM t", epsilon=20.0)
+        (row,) = answer.to_arrow(intervals=0.999999).to_pylist()
+        assert row["s_low"] < rows * value < row["s_high"] and row["s_low"] < row["s"] < row["s_high"]
+        assert answer.to_arrow().schema.field("s").type == pa.float64()
+        assert answer.to_arrow().schema.field("n").type == pa.int64()

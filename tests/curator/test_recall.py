@@ -118,3 +118,17 @@ def test_other_ranks_of_public_groups_are_free_and_covered() -> None:
     assert {town: said[town] for town in towns} == {"york": 37, "bath": 67, "hull": 97}
     mixed = "SELECT town, MEDIAN(age) AS a, COUNT(*) AS n FROM people GROUP BY town"
     assert not curator.ask(mixed, 20.0).recalled
+
+
+def test_a_question_under_another_relation_is_paid_for(tmp_path: Path) -> None:
+    file = policy(tmp_path)
+    with Curator.open(file) as curator:
+        first = curator.ask(COUNT, epsilon=1.0).to_arrow()
+    declared = file.read_text()
+    file.write_text(declared.replace("unit: id,", "unit: id, relation: replace,"))
+    with Curator.open(file) as curator:
+        assert FREE not in curator.price(COUNT, epsilon=1.0).notes
+        assert not curator.ask(COUNT, epsilon=1.0).recalled
+    file.write_text(declared)
+    with Curator.open(file) as curator:
+        assert curator.ask(COUNT, epsilon=1.0).to_arrow() == first

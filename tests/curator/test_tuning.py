@@ -312,3 +312,9 @@ def test_shares_do_not_exceed_the_whole(curator: Curator) -> None:
     for epsilon in (0.3, 1.0, 7.0):
         shares = [measured.epsilon for measured in tuning.planned(curator, epsilon).measurements]
         assert 0.99999 * epsilon < sum(shares) <= epsilon
+
+
+def test_the_ledger_says_what_a_tuning_measured(curator: Curator) -> None:
+    curator.tune(ALMOST_EXACT)
+    (paid,) = [entry.content() for entry in curator.ledger.entries() if entry.kind == "reserve"]
+    assert paid["words"].startswith("tune visits: visits") and "visits.cost" in paid["words"]

@@ -179,17 +179,24 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
     spans = released.columns(leaf, confidence or 0.95)
     for aggregate in leaf.aggregates:
         span: Span = spans[aggregate.name]
+        whole = aggregate.whole and _in_62_bits(span)
         for suffix, values in (("", span.value), ("_low", span.low), ("_high", span.high)):
             if suffix and confidence is None:
                 continue
-            if aggregate.whole:
-                # A count that noise carried out of the integers stays at their end.
-                values = np.clip(np.nan_to_num(values), -(2.0**62), 2.0**62).astype(np.int64)
+            if whole:
+                values = np.nan_to_num(values).astype(np.int64)
             numbers = pa.array(values, from_pandas=True)  # NaN is NULL
             columns[aggregate.name + suffix] = _moments(numbers, aggregate) if aggregate.moment else numbers
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)
+
+
+def _in_62_bits(span: Span) -> bool:
+    """Whether a whole number and its interval can be integers; cut to fit, they would miss the truth."""
+    return all(
+        bool((np.abs(np.nan_to_num(values)) <= 2.0**62).all()) for values in (span.value, span.low, span.high)
+    )
 
 
 def _moments(numbers: pa.Array, aggregate: Aggregate) -> pa.Array:

@@ -66,6 +66,12 @@ class Tuning:
     price: Price
 
     @property
+    def words(self) -> str:
+        """What it buys, for the owner who reads the ledger."""
+        places = dict.fromkeys(measured.probe.place for measured in self.measurements)
+        return f"tune {' and '.join(self.tables)}: {', '.join(places)}"
+
+    @property
     def fingerprint(self) -> str:
         """Identifies it in the ledger."""
         parts = [measured.question.fingerprint(measured.price) for measured in self.measurements]
@@ -127,7 +133,8 @@ def tune(
             for measured in tuning.measurements:
                 for leaf in measured.question.plan.leaves:
                     preparing.prove(leaf, curator.backend)
-            payment = payment.reserve(tuning.price.guarantee, tuning.price.charged_delta)
+            words = tuning.words if curator.catalog.keep_questions else None
+            payment = payment.reserve(tuning.price.guarantee, tuning.price.charged_delta, words)
             today = dt.datetime.now(dt.UTC).date().isoformat().encode()
             payment.record(today + pack(_run(curator, tuning, progress, rows)))
     assert payment.recorded is not None

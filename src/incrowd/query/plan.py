@@ -303,6 +303,8 @@ class Plan:
         parts = ["any rank" if self.any_rank else "released"]
         for index, leaf in enumerate(self.leaves):
             parts.append(spelled(leaf.rows, names_of(leaf.rows)))
+            if leaf.distance != 1:
+                parts.append(f"distance {leaf.distance}")
             parts.extend(
                 f"{aggregate.name} {aggregate.kind} {aggregate.measures} {aggregate.quantiles} "
                 f"{aggregate.sample} {aggregate.root}"
