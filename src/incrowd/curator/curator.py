@@ -144,6 +144,9 @@ class Curator:
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
             closed = self._closed_version(question)
+            kept = None if closed is None else self._recalled(question, price, closed)
+            if kept is not None and kept.recorded is not None:
+                return self.answer(question, price, kept)
             with self.snapshot() as rows:
                 versions = self._versions(question, closed, rows.version)
                 payment = self.reserve(question, price, versions, progress)
