@@ -13,7 +13,6 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Unpack
@@ -30,6 +29,7 @@ from incrowd.curator.paying import OvertakenError, Payment
 from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
 from incrowd.curator.profile import Profile
+from incrowd.curator.reading import Rows
 from incrowd.curator.released import Released, pack, unpack
 from incrowd.curator.request import Options, Request, plain_number
 from incrowd.curator.schedule import Kind, Step
@@ -143,13 +143,8 @@ class Curator:
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
-            closed = self._closed_version(question)
-            kept = None if closed is None else self._recalled(question, price, closed)
-            if kept is not None and kept.recorded is not None:
-                return self.answer(question, price, kept)
-            with self.snapshot() as rows:
-                versions = self._versions(question, closed, rows.version)
-                payment = self.reserve(question, price, versions, progress)
+            with self.rows_of(question) as rows:
+                payment = self.reserve(question, price, rows, progress)
                 if payment.recorded is None:
                     try:
                         with payment.held():
@@ -200,25 +195,30 @@ class Curator:
         self._refuse_unusable()
         return self._backend.snapshot(self.catalog.tables)
 
+    def rows_of(self, question: Prepared) -> Rows:
+        """The tables of a question at one moment, which has not begun yet."""
+        self._refuse_unusable()
+        return Rows(self._backend, self.catalog, lambda: self._closed_version(question))
+
     def reserve(
-        self, question: Prepared, price: Price, versions: Sequence[str], progress: Progress | None = None
+        self, question: Prepared, price: Price, rows: Rows, progress: Progress | None = None
     ) -> Payment:
         """Step 4: spend the price durably, before any private row is read. An answer on record is free.
 
-        The answer will be on record for the first version of the data; it may be on record for all of them.
+        The answer will be on record for the version of these rows.
         The same question that is at work elsewhere is waited for. A statement that might raise is refused
         while nothing is spent.
         """
-        payments = (self._recalled(question, price, version) for version in versions)
-        first = next(payments)
-        recalled = (payment for payment in chain([first], payments) if payment.recorded is not None)
-        payment = next(recalled, first)
-        if payment.recorded is None:
-            for leaf in question.plan.leaves:
-                preparing.prove(leaf, self._backend)
-            words = question.request.sql if self.catalog.keep_questions else None
-            payment = payment.claim(price.guarantee, price.charged_delta, words, progress)
-        return payment
+        for version in rows.versions():
+            payment = self._recalled(question, price, version)
+            if payment.recorded is not None:
+                return payment
+        for leaf in question.plan.leaves:
+            preparing.prove(leaf, self._backend)
+        words = question.request.sql if self.catalog.keep_questions else None
+        analyst = self.catalog.analyst(question.request.analyst)
+        payment = Payment(self._ledger, analyst, question.fingerprint(price), rows.version)
+        return payment.claim(price.guarantee, price.charged_delta, words, progress)
 
     def on_record(self, question: Prepared, price: Price) -> Price | None:
         """The price of the answer that is on record for this question: this one, or the highest above it.
@@ -269,15 +269,6 @@ class Curator:
         if not any(leaf.until for leaf in question.plan.leaves):
             return None
         return closed_version(question.plan, self.catalog, self._backend, self._ledger.today())
-
-    def _versions(self, question: Prepared, closed: str | None, whole: str) -> list[str]:
-        """The versions under which an answer from a snapshot may be on record.
-
-        closed: the version of what the question reads, from before the snapshot. It counts if it is still the
-        same: then the snapshot in between is of it too. whole: the version of all tables in the snapshot.
-        """
-        still = closed is not None and closed == self._closed_version(question)
-        return [closed, whole] if closed is not None and still else [whole]
 
     def version(self) -> str:
         """The version of all data; of public tables too, for they make keys and labels."""
