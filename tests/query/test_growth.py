@@ -92,7 +92,7 @@ def test_a_column_that_stands_for_an_expression_weighs_as_much() -> None:
     assert weight_of(column.copy()) == 500
 
 
-@pytest.mark.parametrize("operator", ["+", "*", "-", "/"])
+@pytest.mark.parametrize("operator", ["*", "-", "/"])
 def test_a_long_chain_is_refused_before_its_copies_are_made(
     operator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

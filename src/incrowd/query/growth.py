@@ -8,11 +8,20 @@ nothing of what expressions mean.
 
 from __future__ import annotations
 
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+
 from sqlglot import exp
 
 from incrowd.errors import QueryError
 
 LARGEST_EXPRESSION = 30_000
+LONGEST_PLANNING = 30.0
+"""Seconds that planning a question may take."""
+_DEADLINE: ContextVar[float] = ContextVar("planning must end", default=math.inf)
 _WEIGHT = "incrowd_weight"
 _COPIES: dict[type[exp.Expr], int] = {exp.Round: 9, exp.TryCast: 16, exp.Lower: 5, exp.Upper: 5}
 """How often engines' own forms of these name their operand, at most; three times for other functions."""
@@ -39,8 +48,25 @@ def weight_of(sql: exp.Expr) -> int:
     return 1 + copies * sum(weight_of(part) for part in sql.iter_expressions())
 
 
+@contextlib.contextmanager
+def within_time() -> Iterator[None]:
+    """Plan within `LONGEST_PLANNING`; QueryError from `refuse_growth` after that."""
+    token = _DEADLINE.set(time.monotonic() + LONGEST_PLANNING)
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
 def refuse_growth(sql: exp.Expr, said: str) -> None:
-    """Refuse an expression that is too large; else note its weight, so that nobody counts it again."""
+    """Refuse an expression that is too large, or one more after the time for planning is over.
+
+    Its weight is noted, so that nobody counts it again.
+    """
+    if time.monotonic() > _DEADLINE.get():
+        raise QueryError(
+            f"The SQL was not planned after {LONGEST_PLANNING:g} seconds; ask for less at a time."
+        )
     weight = refuse_copies(sql, 1, said)
     sql.meta[_WEIGHT] = weight
 

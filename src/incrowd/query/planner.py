@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
+from incrowd.query.growth import within_time
 from incrowd.query.leaves import Cutter
 from incrowd.query.ownership import World
 from incrowd.query.plan import Plan, released_index
@@ -44,7 +45,8 @@ def bound(
     world = World(catalog, public_columns or {})
     cutter = Cutter(world, rows, groups)
     try:
-        outer = cutter.cut(rewrite(question.tree.copy(), world))
+        with within_time():
+            outer = cutter.cut(rewrite(question.tree.copy(), world))
         _check_outer(outer, world)
     except RecursionError:
         raise QueryError("The SQL is nested too deeply to be planned; write it in smaller steps.") from None

@@ -19,6 +19,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
+from incrowd.query.balancing import balanced
 
 Per = Literal["group", "row"]
 DIALECT = "duckdb"
@@ -28,7 +29,7 @@ _OPTIONS = {"epsilon", "delta", "max_groups_contributed", "max_rows_contributed"
 MOST_NESTED = 60
 """How many brackets may stand inside one another; the parser gives up a little below."""
 MOST_DEEP = 128
-"""How many levels the tree of a question may have: each term of a sum or of an OR is one."""
+"""How many levels the tree of a question may have, once its long chains are balanced (`balancing`)."""
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _OPENINGS = ("select", "with", "from", "table", "values")
@@ -96,6 +97,7 @@ def parse(sql: str) -> Question:
     tree = _read(text)
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+    tree = balanced(tree)
     _refuse_shapes(tree)
     for node in tree.walk():
         # Comments are no part of the question: they must neither tell equal expressions apart nor travel.

@@ -131,13 +131,21 @@ def said(node: exp.Expr) -> str:
 def _beginning(node: exp.Expr) -> tuple[exp.Expr, bool]:
     """A copy of an expression, or of what a long chain of operators begins with; and whether it was cut.
 
-    Each operator of a chain writes at least three letters, so 40 of them fill the text that is shown.
+    Each operator of a chain writes at least three letters, so 40 of them fill the text that is shown. A
+    balanced chain is cut where it has more parts than fill that.
     """
     spine = [node]
-    while isinstance(spine[-1], exp.Binary) and isinstance(spine[-1].this, exp.Expr):
+    while isinstance(spine[-1], exp.Binary | exp.Paren) and isinstance(spine[-1].this, exp.Expr):
         spine.append(spine[-1].this)
-    cut = len(spine) > 40
-    return spine[-40 if cut else 0].copy(), cut
+    start = max(0, len(spine) - 40)
+    while start + 1 < len(spine) and _is_large(spine[start]):
+        start += 1
+    return spine[start].copy(), start > 0
+
+
+def _is_large(node: exp.Expr) -> bool:
+    """Whether an expression has more parts than can be shown."""
+    return any(place > 400 for place, _ in enumerate(node.bfs()))
 
 
 def field_of(table: str, name: str, column: Column, bought: BoughtColumn | None = None) -> Field:
