@@ -116,9 +116,11 @@ class Line:
         """What is out of range, beyond chance."""
         asks, numbers = len(self.covered), len(self.covered) * len(self.truth)
         spread = 3.5 * max(math.sqrt(0.05 * 0.95 / numbers), float(np.std(self.covered)) / math.sqrt(asks))
+        # The 95% quantile of a few errors is uncertain itself.
+        unsure = 3.5 * math.sqrt(0.95 / (0.05 * numbers)) / math.log(20)
         tests = {
             "cover": not 0.94 - spread <= self.cover <= 0.99 + spread,
-            "wide": self.wide > 1.5,
+            "wide": self.wide > 1.5 * (1 + unsure),
             # Of n draws of Laplace noise, one in a thousand times the largest is as far off as this.
             "worst": self.worst > max(5.0, math.log(1_000 * numbers) / math.log(20)),
             "absurd": self.absurd > 0,
