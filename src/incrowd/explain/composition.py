@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterable
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import items_of
 from incrowd.privacy import (
     Guarantee,
     approximate,
@@ -22,6 +21,7 @@ from incrowd.privacy import (
     threshold,
     zcdp,
 )
+from incrowd.privacy.amounts import items_of
 
 KINDS: dict[str, tuple[str, Callable[[float], Guarantee]]] = {
     "laplace": ("epsilon", laplace),

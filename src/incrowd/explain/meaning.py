@@ -11,17 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import (
+from incrowd.privacy import approximate
+from incrowd.privacy.amounts import (
     is_number,
     items_of,
     plain,
-    shown,
-)
-from incrowd.privacy import approximate
-from incrowd.privacy.amounts import (
     read,
     read_float,
     read_probability,
+    shown,
 )
 
 PRIORS = (0.001, 0.01, 0.1, 0.5, 0.9)

@@ -14,7 +14,11 @@ from fractions import Fraction
 from functools import lru_cache
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import Number, decimal, shown, whole
+from incrowd.noise.readings import Number, decimal, whole
+from incrowd.noise.readings import is_number as is_number
+from incrowd.noise.readings import items_of as items_of
+from incrowd.noise.readings import plain as plain
+from incrowd.noise.readings import shown as shown
 
 Real = Number
 """What a caller may give as a number."""
