@@ -35,17 +35,15 @@ WARM = ("pandas", "pyarrow.parquet", "sqlalchemy.dialects.sqlite", "sqlglot.dial
 
 TRIES = 10
 """Short rounds within which a flaw must be noticed."""
-TIGHT = Fraction(1, 200)
-"""The share of budgets with which they end at once."""
+SMALL, TIGHT = Fraction(1, 20), Fraction(1, 200)
+"""The share of budgets with which they end all the time, and at once."""
 
 APART = "INCROWD_SOAK_APART"
 """The variable that says that mounts made here are seen by nobody else and end with this process."""
 
 
 @contextlib.contextmanager
-def in_file(
-    folder: Path, chance: random.Random, flaw: str = "", share: Fraction = Fraction(1)
-) -> Iterator[Rounds]:
+def in_file(folder: Path, chance: random.Random, flaw: str = "", share: Fraction = SMALL) -> Iterator[Rounds]:
     """An arena with its ledger in SQLite."""
     arena = Arena(folder / "sqlite", share=share)
     arena.prepare()
@@ -63,7 +61,7 @@ def on_server(folder: Path, chance: random.Random) -> Iterator[Rounds]:
     with own_disk(home):
         server = OwnServer(home)
         try:
-            arena = Arena(folder / "postgres", server.found())
+            arena = Arena(folder / "postgres", server.found(), SMALL)
             arena.prepare()
             yield _founded(arena, server, folder, chance)
         finally:
@@ -107,7 +105,7 @@ def prove(folder: Path, seed: int) -> int:
     for name, (_, words) in FLAWS.items():
         place = folder / name.replace(" ", "-")
         place.mkdir()
-        share = TIGHT if name == "overspent" else Fraction(1)
+        share = TIGHT if name == "overspent" else SMALL
         with in_file(place, random.Random(seed), name, share) as rounds:
             for _ in range(TRIES):
                 rounds.play(1.0, 2)

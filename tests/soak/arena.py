@@ -23,7 +23,7 @@ LIMITS = {
     "day:ana": Fraction(1),
     "analyst:bob": Fraction(1),
 }
-"""What the owner's file grants. Small, so that budgets end and are topped up all the time."""
+"""What the owner's file grants, or a share of it."""
 
 ROWS = 400
 IDENTITY = "5" * 32
