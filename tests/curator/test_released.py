@@ -205,6 +205,18 @@ def test_a_scaled_column_has_the_interval_of_its_factor() -> None:
     assert span.high.tolist() == expected.high.tolist()
 
 
+def test_the_interval_of_a_count_under_a_chosen_cap_is_rounded_outwards() -> None:
+    """Cut units count for parts, so a noisy 0 with a half-width below 1 may stand for 0.3 of a row."""
+    noise = Noisy("laplace", Fraction(3, 10))
+    released = Released(pa.table({"m0": [0, 5]}), {"m0": noise}, {}, {}, {"m0": Stated(8.0, 2)})
+    count = Aggregate("a0", "count", "COUNT(*)", ("m0",), whole=True)
+    span = released.columns(leaf(count, m0=measure("m0", value=None)), 0.5)["a0"]
+    assert noise.halfwidth(0.5) < 1
+    assert span.low[1] < 5 < span.high[1] and span.high[0] >= 1
+    declared = replace(released, stated={}).columns(leaf(count, m0=measure("m0", value=None)), 0.5)["a0"]
+    assert declared.low[1] == 5 == declared.high[1]
+
+
 def test_only_sums_and_counts_are_scaled_back_up() -> None:
     factors = {"m0": (100, 200, EXACT, EXACT)}
     released = Released(pa.table({"m0": [40], "m1": [10]}), {"m0": EXACT, "m1": EXACT}, {}, factors)

@@ -148,6 +148,10 @@ class Released:
                 spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
             else:
                 spans[name] = Span.around(value, halfwidth)
+            if aggregate.whole and name in self.stated:
+                # Where units may be cut, a count need not be whole: its interval is rounded outwards.
+                span = spans[name]
+                spans[name] = Span(span.value, span.low - 1.0, span.high + 1.0)
             if self.noise[name].least is not None:
                 spans[name] = replace(spans[name], low=lowest(value, self.noise[name].selected, confidence))
         box = column(aggregate, leaf.measures, spans)
