@@ -12,6 +12,7 @@ import pytest
 from incrowd import BudgetExceeded, Curator
 from incrowd.curator import piloting
 from incrowd.curator.piloting import halfwidths
+from tests.sweep import sized
 
 ROWS = 8_000
 AVERAGE = "SELECT AVG(x) AS a FROM t"
@@ -38,16 +39,17 @@ def spent(made: Curator) -> float:
     return made.catalog.budget.epsilon - made.budget()[0].affordable
 
 
+TRIED = sized(3, 10)
 RIGHT = 0.4
 """The epsilon at which a plain answer is as wide as is asked for, of at most 1."""
 
 
 def asked_within(sql: str, unit: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Five times: the width over what was asked, and the price over the right one."""
-    plain = [halfwidths(curator(unit=unit).ask(sql, RIGHT))["a"] for _ in range(5)]
+    """A few times: the width over what was asked, and the price over the right one."""
+    plain = [halfwidths(curator(unit=unit).ask(sql, RIGHT))["a"] for _ in range(TRIED)]
     right = float(np.median(plain))
     widths, prices = [], []
-    for _ in range(5):
+    for _ in range(TRIED):
         answer = curator(unit=unit).ask(sql, 1.0, within=right)
         widths.append(halfwidths(answer)["a"] / right)
         prices.append(answer.paid[0] / RIGHT)

@@ -17,6 +17,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -123,10 +124,12 @@ def _sum_of(rounds: Rounds) -> str:
 
 def _mounts_apart() -> None:
     """Begin again where mounts are this process's own, if root is to be had and nobody has done it yet."""
-    if os.geteuid() == 0 and not os.environ.get(APART) and shutil.which("unshare"):
+    apart = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0 or os.environ.get(APART) or not shutil.which("unshare"):
+        return
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode == 0:
         os.environ[APART] = "1"
-        words = ["unshare", "--mount", "--propagation", "private", sys.executable, "-m", "tests.soak"]
-        os.execvp("unshare", [*words, *sys.argv[1:]])
+        os.execvp("unshare", [*apart, sys.executable, "-m", "tests.soak", *sys.argv[1:]])
 
 
 def main() -> int:
