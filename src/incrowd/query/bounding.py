@@ -32,6 +32,24 @@ End = tuple[int | dt.datetime, bool]
 """A constant, and whether it is outside."""
 
 
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """The conditions that a row must all satisfy: what AND alone joins, without brackets around it.
+
+    >>> from sqlglot import condition
+    >>> [node.sql() for node in conjuncts(condition("a AND (b AND (c OR d))"))]
+    ['c OR d', 'b', 'a']
+    """
+    todo = [] if condition is None else [condition]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, exp.And):
+            todo += [node.this, node.expression]
+        elif isinstance(node, exp.Paren):
+            todo.append(node.this)
+        else:
+            yield node
+
+
 def limits_in(node: exp.Expr) -> Iterator[tuple[exp.Column, End | None, End | None]]:
     """The columns that a comparison bounds, with the constants below and above."""
     if isinstance(node, exp.Between):

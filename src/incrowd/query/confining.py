@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot import exp
 
 from incrowd.catalog.names import fold
-from incrowd.query.bounding import End, constant_in, limits_in
+from incrowd.query.bounding import End, conjuncts, constant_in, limits_in
 from incrowd.query.ownership import World
 from incrowd.query.per_unit import is_aggregating
 
@@ -108,14 +108,8 @@ def _order(end: End) -> tuple[dt.datetime, bool]:
 
 def _ends_in(condition: exp.Expr | None) -> Iterator[tuple[exp.Column, End]]:
     """The columns that a condition confines to moments up to a constant, with that."""
-    todo = [] if condition is None else [condition]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, exp.And):
-            todo += [node.this, node.expression]
-        elif isinstance(node, exp.Paren):
-            todo.append(node.this)
-        elif isinstance(node, exp.EQ | exp.In):
+    for node in conjuncts(condition):
+        if isinstance(node, exp.EQ | exp.In):
             listed = node.expressions if isinstance(node, exp.In) else [node.expression]
             moments = [constant_in(constant) for constant in listed]
             known = [moment for moment in moments if isinstance(moment, dt.datetime)]

@@ -19,7 +19,7 @@ from sqlglot import exp
 from incrowd.catalog.types import SQL_TYPES, TIMES
 from incrowd.errors import QueryError
 from incrowd.query.bins import MOST_BINS, bins_of
-from incrowd.query.bounding import limits_in, narrower
+from incrowd.query.bounding import conjuncts, limits_in, narrower
 from incrowd.query.casts import as_whole
 from incrowd.query.combining import as_float, in_calendar
 from incrowd.query.expressions import total
@@ -38,14 +38,8 @@ def narrowed(below: Sources, where: exp.Expr | None) -> Sources:
     every row must satisfy counts: conditions joined by AND.
     """
     items: dict[str, Relation] = dict(below.items)
-    todo = [] if where is None else [where]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, exp.And):
-            todo += [node.this, node.expression]
-        elif isinstance(node, exp.Paren):
-            todo.append(node.this)
-        elif isinstance(node, exp.In | exp.EQ) and isinstance(node.this, exp.Column):
+    for node in conjuncts(where):
+        if isinstance(node, exp.In | exp.EQ) and isinstance(node.this, exp.Column):
             column = node.this
             listed = node.expressions if isinstance(node, exp.In) else [node.expression]
             field = items[column.table].fields[column.name]

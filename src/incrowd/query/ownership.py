@@ -25,6 +25,7 @@ from sqlglot import exp
 from incrowd.catalog import Catalog
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
+from incrowd.query.bounding import conjuncts
 from incrowd.query.expressions import condition, total
 from incrowd.query.growth import weight_of
 from incrowd.query.typed import Field, Lookup, Typed, field_of, lookup_in, said
@@ -252,14 +253,8 @@ def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str
     """
     parts = unit_parts(items[alias].units)
     equated = set()
-    todo = [] if test is None else [test.sql]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, exp.And):
-            todo += [node.this, node.expression]
-        elif isinstance(node, exp.Paren):
-            todo.append(node.this)
-        elif isinstance(node, exp.EQ):
+    for node in conjuncts(None if test is None else test.sql):
+        if isinstance(node, exp.EQ):
             sides = (node.this, node.expression)
             if all(isinstance(column, exp.Column) for column in sides) and alias in {
                 column.table for column in sides
