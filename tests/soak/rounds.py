@@ -113,8 +113,9 @@ class Rounds:
                 self._living.append(self._born())
             self._reap()
             written = self._written()
-            if killing(written) or self.chance.random() < TICK / 20:
-                self._kill(self.chance.choice([*self._living, *self._acts]))
+            victims = [*self._living, *self._acts]  # none, if all that were born have ended since
+            if victims and (killing(written) or self.chance.random() < TICK / 20):
+                self._kill(self.chance.choice(victims))
             if mended and now > mended:
                 fault.close()
                 mended = 0.0
