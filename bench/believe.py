@@ -97,6 +97,7 @@ def tables(data: Path | None) -> Iterator[Table]:
         adult = pd.read_csv(data / "adult.csv")
         unit = pd.Series(np.arange(len(adult)))
         yield Table("adult", _columns(adult, unit, adult.hours_per_week, adult.education), (0, 100))
+        yield Table("gains", _columns(adult, unit, adult.capital_gain, adult.education), (0, 100_000))
         taxis = pd.read_csv(data / "nyc_taxis_2019.csv").dropna(subset=["pickup_zone", "pickup_borough"])
         zone = taxis.pickup_zone.astype("category").cat.codes
         yield Table("taxis", _columns(taxis, zone, taxis.fare, taxis.pickup_borough), (0, 500))

@@ -138,6 +138,19 @@ def test_an_average_is_shifted_back_by_its_centre() -> None:
     assert span.high.tolist() == pytest.approx([11.0, 0.0], abs=1e-6)
 
 
+@pytest.mark.parametrize(("rows", "nearer"), [(10**6, 0.0), (1_000, 0.5), (-50, 1.0)])
+def test_an_average_in_a_ball_goes_to_its_centre_where_its_count_is_noise(rows: int, nearer: float) -> None:
+    """Sums of 3 a row around 5, counts with a deviation of 1,000."""
+    count = Noisy("gaussian", Fraction(1_000))
+    released = Released(pa.table({"m0": [6 * rows], "m1": [rows]}), {"m0": NOISE, "m1": count})
+    joint = {"weighing": "joint", "low": -90.0, "high": 100.0}
+    measures = {"m0": measure("m0", centre=5.0, factors=("x0",), **joint)}
+    measures["m1"] = measure("m1", value=None, factors=(), **joint)
+    span = released.columns(leaf(AVERAGE, **measures), 0.9)["a0"]
+    assert span.value[0] == pytest.approx(8.0 - 3.0 * nearer, abs=1e-5)
+    assert (span.low[0], span.high[0]) == (-90.0, 100.0) or rows == 10**6
+
+
 @pytest.mark.parametrize(("rows", "confidence"), [(10_000, 0.9), (2, 0.975)])
 def test_numbers_that_share_a_column_share_its_failure(rows: int, confidence: float) -> None:
     """A covariance of four noisy numbers, of which one is noisy: exact where its count is large.

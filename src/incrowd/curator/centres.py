@@ -7,17 +7,25 @@ any choice gives an unbiased sum, and one that is off by a spread widens the noi
 Theorem. All three draws are from one histogram of the values in which a unit weighs at most R in all (1 row,
 times the distance), whatever it has:
 1. the median among coarse cells, whose width grows with their distance from zero (or from the bound that is
-   nearest to it), so that few cells reach over any range;
+   nearest to it), so that few cells reach over any range. Cells far from zero need more evidence: a centre
+   that is false by a factor widens noise by that factor, and one at zero costs no more than no centre;
 2. the median among finer cells in and beside the coarse one;
-3. the distance from that centre within which SPREAD of the weight lies, among half doublings. Folding the
-   histogram at the centre moves weights, and adds none.
-Each is a draw of the exponential mechanism with the utility and the rate of `quantiles`; 2 and 3 choose their
-cells by what was drawn before. So the whole is the composition of three bounded ranges, epsilon together.
+3. the radius r around that centre, half of the second cell's width or more, for which the sum of weight *
+   max(0, 1 - distance / r) is SPREAD of the weight. Rows in the second cell have a part of their weight only,
+   as they say nothing of how far others are: a column that is mostly zero has the spread of the rest.
+Each is a draw of the exponential mechanism with the utility and the rate of `quantiles`. 2 and 3 choose their
+cells by what was drawn before. In 3 the edges are that sum g(r), which
+grows with r: adding weight w moves each edge by between 0 and w, as it does the edges of a histogram, and the
+argument of `quantiles` asks for no more. Edges are whole numbers: radii are whole numbers of half cells that
+all divide one number, by which weights are multiplied. Making the rows of a drawn cell lighter makes the unit
+lighter too. So the whole is the composition of three bounded
+ranges, epsilon together.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,12 +37,18 @@ from incrowd.query import Centre, Measure
 
 DRAWS = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))
 """How the three draws share epsilon."""
-SPREAD = Fraction(3, 4)
+SPREAD = Fraction(1, 2)
+PER_RADIUS = 1.5
+"""The spread, in radii that are drawn: about 2.2 standard deviations of a normal distribution."""
+_HEAVIER = 32
+"""How many times as much as a row in the centre's cell other rows weigh in the draw of a spread."""
 _PER_DOUBLING = 2
 _FINER = 64
 _HALF = Fraction(1, 2)
-_NATS = 0.15
-"""What a spread has to show for each half doubling that it is below the widest."""
+_FAR = 0.5
+"""The nats that a coarse cell has to show for each half doubling that it lies away from zero."""
+_NARROW = 0.05
+"""The nats that a radius has to show for each half doubling below the widest."""
 Edges = NDArray[Any]
 Floats = NDArray[np.float64]
 
@@ -47,41 +61,71 @@ def centre_of(edges: Edges, histogram: Measure, epsilon: Fraction, distance: int
     def draw(edges: Edges, share: Fraction, place: int, nats: Floats | None = None) -> int:
         return draw_cell(edges, total * share, share, epsilon * DRAWS[place], reach, nats)
 
-    coarse = _coarse(histogram)
-    near = draw(edges[coarse], _HALF, 0)
+    coarse, zero = _coarse(histogram), _zero(histogram)
+    away = np.abs(np.arange(len(coarse) - 1) + 0.5 - np.searchsorted(coarse, zero)) - 0.5
+    near = draw(edges[coarse], _HALF, 0, _FAR * away)
     first, last = coarse[max(near - 1, 0)], coarse[min(near + 2, len(coarse) - 1)]
     fine = np.unique(np.linspace(first, last, _FINER + 1).astype(np.int64))
     cell = draw(edges[fine], _HALF, 1)
-    middle = (fine[cell] + fine[cell + 1]) / 2
-    radii = _radii(histogram.buckets)
-    # A spread that is too small is worse than one that is too large: the count would drown in noise.
-    handicaps: Floats = _NATS * np.arange(len(radii), dtype=np.float64)[::-1]
-    within = draw(_folded(edges, middle, radii), SPREAD, 2, handicaps)
-    width = (histogram.high - histogram.low) / histogram.buckets
-    return Centre(float(histogram.low + width * middle), float(2 * width * radii[within]))
+    left, right = int(fine[cell]), int(fine[cell + 1])
+    radii = [radius for radius in _radii(histogram.buckets) if radius >= right - left]
+    weighed, times = _lightened(edges, left, right), math.lcm(*radii)
+    within, target = _within(weighed, left + right, radii, times), int(weighed[-1]) * times * SPREAD
+    # A spread that is too narrow is worse than one that is too wide: the count would drown in noise.
+    nats: Floats = _NARROW * np.arange(len(radii), dtype=np.float64)[::-1]
+    drawn = draw_cell(within, target, SPREAD, epsilon * DRAWS[2], reach * _HEAVIER * times, nats)
+    half_cell = (histogram.high - histogram.low) / histogram.buckets / 2
+    middle = float(histogram.low + half_cell * (left + right))
+    return Centre(middle, PER_RADIUS * half_cell * radii[drawn])
+
+
+def _lightened(edges: Edges, left: int, right: int) -> Edges:
+    """The edges of a histogram in which all rows but those between two edges weigh _HEAVIER times as much."""
+    inside = np.clip(edges.astype(object), edges[left], edges[right]) - edges[left]
+    return np.asarray(_HEAVIER * edges.astype(object) - (_HEAVIER - 1) * inside)
+
+
+def _zero(histogram: Measure) -> int:
+    """The edge between cells that is nearest to zero."""
+    cells = histogram.buckets
+    width = (histogram.high - histogram.low) / cells
+    return round(min(max(-histogram.low / width, 0.0), float(cells)))
 
 
 def _coarse(histogram: Measure) -> NDArray[np.int64]:
     """Where coarse cells begin, and the end of the last: by half doublings from zero."""
-    cells = histogram.buckets
-    width = (histogram.high - histogram.low) / cells
-    zero = round(min(max(-histogram.low / width, 0.0), float(cells)))
+    cells, zero = histogram.buckets, _zero(histogram)
     steps = 2.0 ** (np.arange(_PER_DOUBLING * (math.log2(cells) + 1)) / _PER_DOUBLING)
     away = np.concatenate(([0], np.unique(np.round(steps).astype(np.int64))))
     inside = np.concatenate((zero - away, zero + away, [0, cells]))
     return np.unique(inside[(inside >= 0) & (inside <= cells)])
 
 
-def _radii(cells: int) -> Floats:
-    """Half doublings, from half a cell to half of the cells; the last one takes all that is further away."""
-    return 2.0 ** (np.arange(-2, 2 * math.ceil(math.log2(max(cells, 2))) - 1) / 2)
+def _radii(cells: int) -> list[int]:
+    """In half cells: 1, 2, 3, 4, 6, 8, 12, ... up to twice the range, so that any spread is within one.
+
+    >>> _radii(2)
+    [1, 2, 3, 4, 6, 8]
+    """
+    doublings = [2**k for k in range(math.ceil(math.log2(max(cells, 1))) + 3)]
+    return sorted([*doublings, *(3 * size // 2 for size in doublings[1:-1])])
 
 
-def _folded(edges: Edges, middle: float, radii: Floats) -> Edges:
-    """The weight within each radius of the middle, from 0 up to all: edges of a histogram of distances."""
-    last = len(edges) - 1
-    low = np.clip(np.ceil(middle - radii - 0.5), 0, last).astype(np.int64)
-    high = np.clip(np.floor(middle + radii + 0.5), 0, last).astype(np.int64)
-    held = edges[high] - edges[low]
-    held[-1] = edges[-1]
-    return np.concatenate(([held[0] - held[0]], held))
+def _within(edges: Edges, twice: int, radii: Sequence[int], times: int) -> Edges:
+    """0, then for each radius r, `times` the sum of weight * max(0, 1 - distance / r), in half cells.
+
+    twice: the middle, in half cells; the values of a cell are taken to lie in its own middle.
+    """
+    cells = np.arange(len(edges) - 1)
+    places = 2 * cells + 1
+    weights = np.diff(edges).astype(object)
+    moments = np.concatenate(([0], np.cumsum(weights * places)))
+    sums = [0]
+    for radius in radii:
+        low, middle, high = np.searchsorted(places, [twice - radius, twice, twice + radius])
+        left, right = edges[middle] - edges[low], edges[high] - edges[middle]
+        far = (twice * int(left) - (moments[middle] - moments[low])) + (
+            moments[high] - moments[middle] - twice * int(right)
+        )
+        sums.append((radius * (int(left) + int(right)) - far) * (times // radius))
+    return np.array(sums, dtype=object)

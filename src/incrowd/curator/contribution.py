@@ -37,15 +37,13 @@ UNKNOWN_GROUPS = 32
 LEAST_TOTAL = 0.1
 Use = Literal["total", "rescaled", "sum", "rank", "joint"]
 """Sums over all rows or few groups; sums by group that are scaled back up; other sums; quantiles; balls."""
-JOINT_BIAS = {1: 0.5, 2: 0.4}
+JOINT_BIAS = {1: 1.0, 2: 0.3}
 """How far shrinking heavy units may move an average: by this part of what is cut, in spreads. By norm: in L2,
 where there are many groups, a unit is heavy rather by its many rows than by its extreme values."""
 LIGHTEST = 0.25
 """By how much a ball's count may weigh more at most: below, its noise hardly matters any more."""
-_KEPT_LIGHT = 0.9
+_KEPT_LIGHT = 0.98
 """The part of the weight under a cap that is still counted when the count weighs more."""
-_DOUBTED = 2
-"""For a ball, so many cells above the highest believed one count too, as far as they are not negative."""
 SPAN = 12
 """C is at most 2^12 times smaller than G."""
 _WORTH_IT = 0.8
@@ -153,11 +151,6 @@ def choose(cells: NDArray[np.int64], situation: Situation) -> Caps:
         generous = _generous_enough(held, top, situation)
     edges = 2.0 ** np.arange(len(cells))
     weights = np.minimum(_MIDDLE * edges, generous)
-    if situation.use == "joint":
-        generous *= 2.0**_DOUBTED
-        weights = np.minimum(_MIDDLE * edges, generous)
-        above = slice(top.cell + 1, top.cell + 1 + _DOUBTED)
-        held[above] = np.maximum(cells[above], 0)
     cap = generous if situation.use == "total" else _best_cap(held, weights, generous, top.cell, situation)
     if cap == generous:
         return Caps(cap, generous)

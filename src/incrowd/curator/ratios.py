@@ -55,18 +55,20 @@ def interval(
     noises: tuple[Noise, Noise],
     bounds: tuple[float, float],
     confidence: float,
+    known: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """The ends of the accepted ratios inside bounds, for each group.
 
     The distance |s - m n| less its reach is searched outward from the estimate for where it turns positive.
     Beyond that it stays positive if n exceeds what its own noise reaches; where it does not, the ratio may be
-    anything, and the bounds are the interval. Where the estimate has to be clamped, the interval goes as far
-    from it as noise alone would: what is accepted may be next to nothing there.
+    anything, and the bounds are the interval. `known`: the confidence with which n must be above zero, that
+    of the interval if that is more. Where the estimate has to be clamped, the interval goes as far from it as
+    noise alone would: what is accepted may be next to nothing there.
     """
     low, high = (np.full_like(numerator, end) for end in bounds)
-    alone = _single(noises[1], confidence) * noises[1].scale
-    known = denominator > alone
-    safe = np.where(known, denominator, 1.0)
+    alone = _single(noises[1], max(confidence, known)) * noises[1].scale
+    sure = denominator > alone
+    safe = np.where(sure, denominator, 1.0)
     ratio = numerator / safe
     estimate = np.clip(ratio, low, high)
 
@@ -86,7 +88,7 @@ def interval(
     stray = np.where(ratio == estimate, 0.0, reach(*noises, estimate, confidence) / safe)
     lowest = np.maximum(np.minimum(ends[0], estimate - stray), low)
     highest = np.minimum(np.maximum(ends[1], estimate + stray), high)
-    return np.where(known, lowest, low), np.where(known, highest, high)
+    return np.where(sure, lowest, low), np.where(sure, highest, high)
 
 
 def _single(noise: Noise, confidence: float) -> float:

@@ -31,6 +31,11 @@ from incrowd.curator.selected import Selected, lowest
 from incrowd.mechanisms import Gaussian, Laplace, TruncatedLaplace
 from incrowd.query import Aggregate, Centre, Leaf
 
+KNOWN_IN_BALLS = 0.999
+"""How surely a ball's count must be above zero for an average to have more than its bounds as an interval.
+
+Where a spread was drawn far too narrow, a count is nothing but noise, and its ratio narrow and far off.
+"""
 _KINDS: dict[str, type[Laplace] | type[Gaussian]] = {"laplace": Laplace, "gaussian": Gaussian}
 
 
@@ -167,15 +172,23 @@ class Released:
         return values
 
     def _average(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
-        """The ratio of a centred sum and a count, both noisy."""
+        """The ratio of a centred sum and a count, both noisy.
+
+        In a ball the ratio is s n / (n^2 + v), with v the variance of the noise of n: s / n where n is known,
+        and the centre where it is not, since a ratio of noise is worse than what is known already.
+        """
         total, count = aggregate.measures
         measure = leaf.measures[total]
         bounds = (measure.low - measure.centre, measure.high - measure.centre)
         sums, rows = self._values(total), self._values(count)
         noises = self.noise[total].in_values, self.noise[count].in_values
-        low, high = interval(sums, rows, noises, bounds, confidence)
-        value = np.clip(sums / np.maximum(rows, 1.0), low, high)
-        return Span(value, low, high) + measure.centre
+        low, high = interval(sums, rows, noises, bounds, confidence, KNOWN_IN_BALLS if measure.ball else 0.0)
+        if measure.ball:
+            held = np.maximum(rows, 0.0)
+            ratio = sums * held / np.maximum(held**2 + self.noise[count].deviation ** 2, 1e-300)
+        else:
+            ratio = sums / np.maximum(rows, 1.0)
+        return Span(np.clip(ratio, low, high), low, high) + measure.centre
 
     def factor(self, measure: str) -> Factor:
         """What scales a measure's shrunken sums back up."""
