@@ -38,6 +38,7 @@ from incrowd.errors import LedgerError
 PATIENCE = 300.0
 """Seconds that a writer waits for its turn. Waiting is cheap; a refusal that is no refusal is not."""
 
+_Inode = tuple[int, int] | None
 Founding = Callable[[Connection], None]
 _MEMORY = "in memory"
 # A server or role may have other defaults: commits that do not wait for the disk, waits that end too soon or
@@ -63,7 +64,7 @@ class Store:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._file = Path(name) if self.is_sqlite and name != _MEMORY else None
-        self._inode: tuple[int, int] | None = None
+        self._opened: tuple[_Inode, ...] = ()
 
     @property
     def is_sqlite(self) -> bool:
@@ -119,10 +120,13 @@ class Store:
             self.engine.dispose(close=False)
             self._lock = threading.RLock()
             self._pid = os.getpid()
-        if self._inode is not None and _inode(self._file) != self._inode:
+            # Its parent may end, which takes the files beside it away; new ones are made.
+            self._opened = self._opened[:1]
+        if _inodes(self._file)[: len(self._opened)] != self._opened:
             raise LedgerError(
-                f"The ledger {self.name} was moved, deleted or replaced while in use, so what is written "
-                "would be lost and nothing can be asked; bring it back and open it again."
+                f"The ledger {self.name} was moved, deleted or replaced while in use, or a file beside it "
+                "(-wal, -shm) was, so what is written would be lost and nothing can be asked; bring it back "
+                "and open it again."
             )
         yield
 
@@ -134,8 +138,11 @@ class Store:
             raw.close()
 
     def hold_on(self) -> None:
-        """Remember which file was opened. A process would go on writing a deleted one, and lose the spend."""
-        self._inode = _inode(self._file)
+        """Remember which files were opened. A process would go on writing deleted ones, and lose the spend.
+
+        SQLite keeps the files beside the ledger while a connection to it is open, and the pool keeps one.
+        """
+        self._opened = _inodes(self._file)
 
     @contextlib.contextmanager
     def _plain_words(self) -> Iterator[None]:
@@ -156,6 +163,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database's connections."""
+        self._opened = self._opened[:1]
         self.engine.dispose()
 
 
@@ -181,9 +189,14 @@ _MEANINGS = {
 }
 
 
-def _inode(file: Path | None) -> tuple[int, int] | None:
+def _inodes(file: Path | None) -> tuple[_Inode, ...]:
+    """What lies at the place of a ledger and of its log; None for what is not there."""
     if file is None:
-        return None
+        return ()
+    return tuple(_inode(file.with_name(file.name + suffix)) for suffix in ("", "-wal", "-shm"))
+
+
+def _inode(file: Path) -> _Inode:
     try:
         state = file.stat()
     except OSError:
@@ -379,6 +392,8 @@ def _prepare_connections(store: Store) -> None:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
+        # A file that was overwritten in place shows only once no page is remembered from before.
+        connection.exec_driver_sql("PRAGMA shrink_memory")
         write = connection.get_execution_options().get("incrowd_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
