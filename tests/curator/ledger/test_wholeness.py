@@ -1,4 +1,4 @@
-"""Opening refuses a ledger that lacks entries, wherever they were."""
+"""Opening refuses a ledger that lacks entries or answers, wherever they were."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ def make(where: Path | str) -> None:
     [
         ("DELETE FROM incrowd_entries WHERE seq = 2", "lacks entries: its entry 3 does not follow the one"),
         ("DELETE FROM incrowd_entries WHERE seq IN (5, 6, 9)", "lacks entries: its entry 7 does not follow"),
+        ("DELETE FROM incrowd_answers", "lacks the answer of entry 4, whose question would be"),
+        ("DELETE FROM incrowd_answers WHERE seq = 10", "lacks the answer of entry 10"),
+        ("UPDATE incrowd_answers SET seq = seq + 1 WHERE seq = 10", "lacks the answer of entry 10"),
         ("UPDATE incrowd_entries SET hash = previous WHERE seq = 5", "its entry 6 does not follow"),
     ],
 )
@@ -43,11 +46,17 @@ def test_a_ledger_that_lacks_something_is_not_opened(tmp_path: Path, change: str
         Ledger.open(path, CATALOG)
 
 
-def test_a_ledger_on_a_server_that_lacks_something_is_not_opened(postgres_database: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [("incrowd_entries", "its entry 5 does not follow"), ("incrowd_answers", "lacks the answer of entry 4")],
+)
+def test_a_ledger_on_a_server_that_lacks_something_is_not_opened(
+    postgres_database: str, table: str, said: str
+) -> None:
     make(postgres_database)
     Ledger.open(postgres_database, CATALOG).close()
     with psycopg.connect(postgres_database, autocommit=True) as owner:
-        owner.execute(b"ALTER TABLE incrowd_entries DISABLE TRIGGER USER")
-        owner.execute(b"DELETE FROM incrowd_entries WHERE seq = 5")
-    with pytest.raises(LedgerError, match="its entry 6 does not follow"):
+        owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER".encode())
+        owner.execute(f"DELETE FROM {table} WHERE seq = 4".encode())
+    with pytest.raises(LedgerError, match=said):
         Ledger.open(postgres_database, CATALOG)
