@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -60,3 +61,43 @@ def test_a_ledger_on_a_server_that_lacks_something_is_not_opened(
         owner.execute(f"DELETE FROM {table} WHERE seq = 4".encode())
     with pytest.raises(LedgerError, match=said):
         Ledger.open(postgres_database, CATALOG)
+
+
+def guards_of(path: Path) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(path)) as raw:
+        return raw.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' ORDER BY 1").fetchall()
+
+
+def test_a_trigger_that_was_taken_off_is_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path)
+    guards = guards_of(path)
+    assert len(guards) == 4
+    tamper(
+        path, "CREATE TRIGGER incrowd_entries_no_update BEFORE UPDATE ON incrowd_entries BEGIN SELECT 1; END"
+    )
+    Ledger.open(path, CATALOG).close()
+    assert guards_of(path) == guards
+
+
+def test_where_a_trigger_was_taken_off_everything_is_verified_before_it_is_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.ledger"
+    make(path)
+    tamper(path, "UPDATE incrowd_answers SET payload = x'00' WHERE seq = 4")
+    with pytest.raises(LedgerError, match=r"was altered, .*: the answer of entry 4 was altered; run"):
+        Ledger.open(path, CATALOG)
+    assert guards_of(path) == []
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP TRIGGER {0}_append_only ON {0}", "ALTER TABLE {0} DISABLE TRIGGER USER"]
+)
+def test_a_trigger_that_was_taken_off_on_a_server_is_put_back(postgres_database: str, statement: str) -> None:
+    make(postgres_database)
+    with psycopg.connect(postgres_database, autocommit=True) as owner:
+        for table in ("incrowd_entries", "incrowd_answers"):
+            owner.execute(statement.format(table).encode())
+        Ledger.open(postgres_database, CATALOG).close()
+        for table in ("incrowd_entries", "incrowd_answers"):
+            with pytest.raises(psycopg.Error, match="is append-only"):
+                owner.execute(f"DELETE FROM {table}".encode())

@@ -34,7 +34,7 @@ from incrowd.curator.ledger.pages import Page, entry_at, read_head, require_in_c
 from incrowd.curator.ledger.store import Store, connect, found
 from incrowd.curator.ledger.totals import Totals
 from incrowd.curator.ledger.verify import Verification, verify
-from incrowd.curator.ledger.wholeness import require_whole
+from incrowd.curator.ledger.wholeness import lacking_guards, put_back, require_whole
 from incrowd.errors import InvalidInput, LedgerError
 from incrowd.privacy import Charge, Guarantee
 
@@ -103,8 +103,10 @@ class Ledger:
             with ledger._store.reading() as connection:
                 ledger._recognise(connection)
                 require_whole(ledger._store, connection)
-            with ledger._reading(ledger._anchored()):
-                pass
+            with ledger._reading(ledger._anchored()) as page:
+                lacking = lacking_guards(ledger._store, page.connection)
+            if lacking:
+                put_back(ledger._store, lacking)
         except LedgerError:
             ledger.close()
             raise

@@ -69,7 +69,12 @@ class Store:
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is a SQLite file or in memory."""
-        return self.engine.dialect.name == "sqlite"
+        return self.dialect == "sqlite"
+
+    @property
+    def dialect(self) -> str:
+        """Which kind of database it is: sqlite or postgresql."""
+        return self.engine.dialect.name
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -177,6 +182,7 @@ _MEANINGS = {
     "readonly": _READ_ONLY,
     "read-only transaction": "is read-only; name the server that takes writes, and a role that may",
     "read-only": _READ_ONLY,
+    "must be owner": "lacks a trigger that its tables' owner alone can put back; open it once as that role",
     "permission denied": "cannot be written; give the curator's role the right to write its tables",
     "locked|lock timeout": "stayed locked by another process; end that process and ask again",
     "full": "could not be written, since the disk is full; make room and ask again",

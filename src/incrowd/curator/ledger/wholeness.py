@@ -6,13 +6,15 @@ reads the number, the kind and the links of each entry, which takes two microsec
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, Select, func, or_, select
 
 from incrowd.curator.ledger import schema
-from incrowd.curator.ledger.pages import MEND, broken_chain
+from incrowd.curator.ledger.pages import MEND, broken_chain, read_head
 from incrowd.curator.ledger.store import Store
+from incrowd.curator.ledger.verify import verify
 from incrowd.errors import LedgerError
 
 
@@ -27,6 +29,42 @@ def require_whole(store: Store, connection: Connection) -> None:
             f"The ledger {store.name} lacks the answer of entry {unanswered}, whose question would be paid "
             f"for again, so nothing can be asked; {MEND}."
         )
+
+
+def lacking_guards(store: Store, connection: Connection) -> tuple[schema.Guard, ...]:
+    """The triggers that were taken off, switched off or replaced; LedgerError if anything was altered.
+
+    Whoever took one off meant to change rows, so everything is recomputed before it is put back.
+    """
+    present = _present_guards(store, connection)
+    lacking = tuple(guard for guard in schema.guards(store.dialect) if guard.name not in present)
+    faults = verify(connection).faults if lacking else ()
+    if faults:
+        raise LedgerError(
+            f"The ledger {store.name} was altered, so nothing can be asked: {faults[0]}; {MEND}."
+        )
+    return lacking
+
+
+def put_back(store: Store, lacking: Iterable[schema.Guard]) -> None:
+    """Make the triggers that a ledger lacks."""
+    with store.writing() as connection:
+        read_head(store, connection, lock=True)
+        for guard in lacking:
+            on = "" if store.is_sqlite else f" ON {guard.table}"
+            for statement in (f"DROP TRIGGER IF EXISTS {guard.name}{on}", *guard.statements):
+                connection.exec_driver_sql(statement)
+
+
+def _present_guards(store: Store, connection: Connection) -> set[str]:
+    """The names of the triggers that are at work as they should be."""
+    if store.is_sqlite:
+        made = {guard.statements[-1]: guard.name for guard in schema.guards(store.dialect)}
+        rows = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE type = 'trigger'")
+        return {made[row.sql] for row in rows if row.sql in made}
+    tables = ", ".join(f"to_regclass('{guard.table}')" for guard in schema.guards(store.dialect))
+    at_work = f"SELECT tgname FROM pg_trigger WHERE tgrelid IN ({tables}) AND tgenabled IN ('O', 'A')"
+    return {row.tgname for row in connection.exec_driver_sql(at_work)}
 
 
 def _first_broken() -> Select[Any]:
