@@ -28,7 +28,10 @@ from incrowd.curator.ledger.places import (
     BACKUP_MARK,
     BRING_BACK,
     FOUND_ONE,
+    NAME_BACKUP,
     SIDE_FILES,
+    What,
+    check_backup,
     check_file,
     check_free,
     settle,
@@ -215,7 +218,10 @@ def connect(where: str | Path, *, backup: bool = False) -> Store:
     url = _url(where)
     if url.get_backend_name() == "sqlite":
         file = Path(url.database or "")
-        check_file(file)
+        if backup:
+            check_backup(file)
+        else:
+            check_file(file)
         store = Store(_file_engine(file), str(file))
     else:
         store = _server(url)
@@ -257,17 +263,18 @@ def found(where: str | Path | None, first: Founding) -> Store:
 
 def found_file(file: Path, first: Founding, *, application: int = 0) -> None:
     """A new ledger in a file that appears as a whole or not at all."""
-    check_free(file)
+    what: What = "backup" if application == BACKUP_MARK else "ledger"
+    check_free(file, what)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     store = Store(_file_engine(draft), str(file))
     try:
-        _create_private(draft, file)
+        _create_private(draft, file, what)
         _prepare_connections(store)
         _write_ahead(store)
         _make(store, first)
         store.mark(application)
         store.close()
-        settle(draft, file)
+        settle(draft, file, what)
     except BaseException:
         store.close()
         for suffix in ("", *SIDE_FILES):
@@ -275,12 +282,12 @@ def found_file(file: Path, first: Founding, *, application: int = 0) -> None:
         raise
 
 
-def _create_private(draft: Path, file: Path) -> None:
+def _create_private(draft: Path, file: Path, what: What) -> None:
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError:
         raise LedgerError(
-            f"The ledger {file} cannot be opened; its folder must exist and be writable."
+            f"The {what} {file} cannot be opened; its folder must exist and be writable."
         ) from None
 
 
@@ -359,6 +366,8 @@ def _require_ledger(store: Store, connection: Connection, backup: bool) -> None:
     if schema.head.name not in present:
         if ours & present or (present and store.is_sqlite):
             raise LedgerError(f"The database {store.name} is not a ledger; name another path.")
+        if backup:
+            raise LedgerError(f"There is no backup at {store.name}; {NAME_BACKUP}.")
         raise LedgerError(f"There is no ledger at {store.name}; {BRING_BACK}, or, {FOUND_ONE}.")
     if store.is_sqlite and not backup and _is_backup(connection):
         raise LedgerError(f"{store.name} is a backup of a ledger; {BRING_BACK}.")
