@@ -178,7 +178,7 @@ class Curator:
 
         `catalog` declares the same tables otherwise, with other bounds, say.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         self._backend.refresh(name for name, table in self.catalog.tables.items() if not table.private)
         return preparing.prepare(request, catalog or self.catalog, self._backend, self._fields)
 
@@ -192,12 +192,12 @@ class Curator:
 
         It is opened before the price is reserved: a database that cannot be reached costs nothing.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         return self._backend.snapshot(self.catalog.tables)
 
     def rows_of(self, question: Prepared) -> Rows:
         """The tables of a question at one moment, which has not begun yet."""
-        self._refuse_unusable()
+        self.refuse_unusable()
         return Rows(self._backend, self.catalog, lambda: self._closed_version(question))
 
     def reserve(
@@ -330,7 +330,7 @@ class Curator:
 
     def budget(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """What is left of every cap that holds an analyst."""
-        self._refuse_unusable()
+        self.refuse_unusable()
         return self._ledger.remaining(self.catalog.analyst(analyst))
 
     def grant(
@@ -350,7 +350,7 @@ class Curator:
         from what was released before. about: what else tells this grant from others with its purpose, such as
         the parameters of a model; a grant that is the same in everything is recalled from the record.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         return Grant.reserve(
             self,
             plain_number(epsilon, "epsilon"),
@@ -401,7 +401,7 @@ class Curator:
             self._backend.close()
             self._ledger.close()
 
-    def _refuse_unusable(self) -> None:
+    def refuse_unusable(self) -> None:
         """Refuse to go on after `close`, or in a forked child, while nothing is spent.
 
         A fork copies no threads: in the child the engine would wait for its own for ever.
