@@ -104,11 +104,11 @@ def move_aside(file: Path, moment: datetime) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """One process at a time, by a lock on a folder."""
+def exclusive(place: Path) -> Iterator[None]:
+    """One process at a time, by a lock on a folder or a file that no database has open."""
     import fcntl
 
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(place, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

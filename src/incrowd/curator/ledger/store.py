@@ -295,15 +295,35 @@ def _make(store: Store, first: Founding) -> None:
     with store.writing() as connection:
         if not store.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
-        present = set(inspect(connection).get_table_names())
-        ours = {table.name for table in schema.metadata.sorted_tables}
-        if ours & present:
-            raise LedgerError(
-                f"There are tables of a ledger in {store.name} already, and one is founded in a free place "
-                "only; open it, or name another place under ledger: in the owner's file."
-            )
+        _require_no_tables(store, connection)
         schema.metadata.create_all(connection)
         first(connection)
+
+
+def require_free(where: str | Path) -> str:
+    """What messages call a path or URL; LedgerError if anything of a ledger is there."""
+    url = _url(where)
+    if url.get_backend_name() == "sqlite":
+        check_free(Path(url.database or ""))
+        return str(url.database)
+    store = _server(url)
+    try:
+        _prepare_connections(store)
+        with store.reading() as connection:
+            _require_no_tables(store, connection)
+    finally:
+        store.close()
+    return store.name
+
+
+def _require_no_tables(store: Store, connection: Connection) -> None:
+    present = set(inspect(connection).get_table_names())
+    ours = {table.name for table in schema.metadata.sorted_tables}
+    if ours & present:
+        raise LedgerError(
+            f"There are tables of a ledger in {store.name} already, and one is founded in a free place "
+            "only; open it, or name another place under ledger: in the owner's file."
+        )
 
 
 def _file_engine(file: Path) -> Engine:
