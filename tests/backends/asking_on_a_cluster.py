@@ -58,6 +58,8 @@ def opened(folder: Path, url: str | None = None) -> Watched:
         "budget": {"epsilon": 100, "delta": 1e-6},
     }
     file = folder / f"{'spark' if url else 'plain'}.yaml"
+    if file.exists():  # with the id of its ledger
+        facts = yaml.safe_load(file.read_text()) | facts
     file.write_text(yaml.safe_dump(facts))
     curator = Watched.open(file, new_ledger=not file.with_suffix(".ledger").exists())
     assert isinstance(curator, Watched)

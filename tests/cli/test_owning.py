@@ -28,6 +28,37 @@ def test_found_makes_a_ledger_once_and_ties_it_to_the_file(census: Path, run: Ru
     assert (census / "curator.yaml").read_text() == after
 
 
+def test_a_lost_account_is_given_up_in_so_many_words(census: Path, run: Run) -> None:
+    (census / "curator.ledger").unlink()
+    assert run("ledger", "found").status == 0
+    assert run("ask", COUNT, "--epsilon", "0.1").status == 0
+    (census / "curator.ledger").unlink()
+    before = (census / "curator.yaml").read_text()
+    refused = run("ledger", "found")
+    assert refused.status == 2 and "ledger restore" in refused.err and "--give-up" in refused.err
+    words = ("init", "people.csv", "--unit", "row", "--budget", "1", "--yes", "--force")
+    (census / "people.csv").write_text("age\n31\n44\n")
+    forced = run(*words)
+    assert forced.status == 2 and "--give-up" in forced.err
+    assert (census / "curator.yaml").read_text() == before
+    given_up = run("ledger", "found", "--give-up", "--json")
+    assert given_up.status == 0 and given_up.json["id"] == load("curator.yaml").id
+    assert given_up.json["id"] not in before
+    assert budget_of(run, "analyst:ana") == 1.0
+    again = run("ledger", "found", "--give-up")
+    assert again.status == 2 and "free place" in again.err
+
+
+def test_a_file_that_init_left_open_gets_its_ledger_once_it_is_complete(census: Path, run: Run) -> None:
+    (census / "people.csv").write_text("age\n31\n44\n")
+    assert run("init", "people.csv", "--out", "people.yaml", "--unit", "row", "--yes").status == 0
+    file = census / "people.yaml"
+    file.write_text(file.read_text().replace("FILL", "1"))
+    assert load(file).id is None and load(file).ledger == "people.ledger"
+    assert run("ledger", "found", "-c", "people.yaml").status == 0
+    assert load(file).id is not None and (census / "people.ledger").exists()
+
+
 def test_a_founding_that_is_refused_leaves_the_file_alone(census: Path, run: Run) -> None:
     before = (census / "curator.yaml").read_text()
     assert run("ledger", "found").status == 2

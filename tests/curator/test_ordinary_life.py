@@ -19,6 +19,7 @@ from incrowd import BackendError, Curator, InvalidInput
 from incrowd.backends import duckdb as backend
 from incrowd.backends.duckdb_running import OutOfTimeError
 from incrowd.catalog import load
+from incrowd.curator.grants import Grant
 from incrowd.curator.ledger import Ledger
 
 POLICY = """
@@ -89,6 +90,7 @@ def test_a_closed_curator_refuses_before_anything_is_paid(tmp_path: Path) -> Non
         lambda: curator.grant(1.0, purpose="more counts"),
         lambda: curator.budget(),
         lambda: grant.sums(COUNT),
+        lambda: grant.record(b"counts"),
     ):
         with pytest.raises(InvalidInput, match="The curator is closed; open it again to ask"):
             ask()
@@ -96,8 +98,13 @@ def test_a_closed_curator_refuses_before_anything_is_paid(tmp_path: Path) -> Non
     assert left(file) == before
 
 
-def _ask_in_child(curator: Curator, file: Path, said: SimpleQueue[str]) -> None:
-    for ask in (lambda: curator.ask(COUNT, epsilon=1.0), lambda: curator.grant(1.0, purpose="counts")):
+def _ask_in_child(curator: Curator, grant: Grant, file: Path, said: SimpleQueue[str]) -> None:
+    for ask in (
+        lambda: curator.ask(COUNT, epsilon=1.0),
+        lambda: curator.grant(1.0, purpose="counts"),
+        lambda: grant.sums(COUNT),
+        lambda: grant.record(b"from the child"),
+    ):
         try:
             ask()
         except InvalidInput as error:
@@ -114,14 +121,17 @@ def test_a_forked_child_is_refused_before_anything_is_paid_and_can_open_its_own(
     context = multiprocessing.get_context("fork")
     said = context.SimpleQueue()
     with Curator.open(file) as curator:
-        child = context.Process(target=_ask_in_child, args=(curator, file, said))
+        grant = curator.grant(1.0, purpose="more counts")
+        child = context.Process(target=_ask_in_child, args=(curator, grant, file, said))
         child.start()
         child.join(60)
         assert child.exitcode == 0
-        for _ in range(2):
+        for _ in range(4):
             assert "opened by another process, of which this one is a fork; open it here too" in said.get()
         assert said.get() == "1"
-        assert curator.budget()[0].left.epsilon == 8.0
+        assert curator.budget()[0].left.epsilon == 7.0
+        grant.record(b"from the parent")
+        assert grant.recorded == b"from the parent"
         assert curator.ask(COUNT, epsilon=1.0).to_arrow().num_rows == 1
 
 

@@ -55,9 +55,10 @@ def arrow_tables(case: Case, rows: Rows) -> dict[str, pa.Table]:
 
 def by_file(case: Case, folder: Path, sources: Mapping[str, Any], places: Mapping[str, Any]) -> Curator:
     """A curator opened from the owner's file, as YAML (of which JSON is a part)."""
-    file = folder / "curator.yaml"
-    file.write_text(json.dumps(case.declaration(sources, places)))
-    return Curator.open(file, new_ledger=not (folder / "curator.ledger").exists())
+    file, first = folder / "curator.yaml", not (folder / "curator.ledger").exists()
+    if first:  # later it holds the id of its ledger
+        file.write_text(json.dumps(case.declaration(sources, places)))
+    return Curator.open(file, new_ledger=first)
 
 
 def by_frames(case: Case, frames: Mapping[str, Any]) -> Curator:

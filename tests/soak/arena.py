@@ -26,7 +26,6 @@ LIMITS = {
 """What the owner's file grants, or a share of it."""
 
 ROWS = 400
-IDENTITY = "5" * 32
 
 
 @dataclass(frozen=True)
@@ -98,6 +97,8 @@ class Arena:
         """An arena with the same owner's file and anchor elsewhere, and no ledger yet."""
         copy = Arena(folder, share=self.share)
         copy.prepare()
+        identity = json.loads(self.policy.read_text())["id"]
+        copy.policy.write_text(json.dumps({"id": identity, **copy._terms()}))
         if self.anchor.exists():
             copy.anchor.write_bytes(self.anchor.read_bytes())
         return copy
@@ -110,7 +111,6 @@ class Arena:
         }
         granted = {key: {"epsilon": float(limit)} for key, limit in self.limits.items()}
         return {
-            "id": IDENTITY,
             "sources": {"main": {"csv": "people.csv"}},
             "tables": {"people": {"unit": "id", "contribution": 1, "columns": columns}},
             "budget": granted["dataset"],

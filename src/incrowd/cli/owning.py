@@ -5,7 +5,6 @@ These commands read no table. Only `found` makes a ledger.
 
 from __future__ import annotations
 
-import secrets
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +13,8 @@ import typer
 from rich.text import Text
 
 from incrowd.cli import options, screen
-from incrowd.errors import CatalogError, LedgerError
 
 if TYPE_CHECKING:
-    from incrowd.catalog import Catalog
     from incrowd.curator import Ledger
     from incrowd.privacy import Charge
 
@@ -37,43 +34,28 @@ Amount = Annotated[
 ]
 
 
-def new_id() -> str:
-    """An identity for an owner's file."""
-    return secrets.token_hex(16)
-
-
-def account_lines(ledger: str | None, identity: str | None) -> str:
-    """The lines of an owner's file that name its ledger and tie the two together."""
-    from incrowd.catalog.writing import NOTES, scalar
-
-    said = {"ledger": ledger, "id": identity}
-    parts = [f"# {NOTES[name]}\n{name}: {scalar(value)}\n" for name, value in said.items() if value]
-    return "\n".join(parts)
-
-
-def found(catalog: options.Catalog = options.CATALOG, json: options.Json = False) -> None:
+def found(
+    catalog: options.Catalog = options.CATALOG,
+    give_up: Annotated[
+        bool,
+        typer.Option(
+            "--give-up",
+            help="Give up the account that the file had: what was spent on it is counted no more.",
+        ),
+    ] = False,
+    json: options.Json = False,
+) -> None:
     """Found the ledger of the owner's file, once, in a free place."""
-    from incrowd.catalog import load
-    from incrowd.curator import Ledger
+    from incrowd.curator.ledger.tying import found_for
 
-    declared = load(catalog)
-    before = catalog.read_text(encoding="utf-8")
-    declared = _with_identity(catalog, before, declared)
-    try:
-        with closing(Ledger.found(declared.ledger_url, declared)) as ledger:
-            head = ledger.head()
-    except LedgerError:
-        if catalog.read_text(encoding="utf-8") != before:
-            catalog.write_text(before, encoding="utf-8")
-        raise
+    declared, ledger = found_for(catalog, give_up=give_up)
+    with closing(ledger):
+        head = ledger.head()
     if json:
         screen.emit_json({"ledger": declared.ledger_url, "id": declared.id, "head": str(head)})
         return
     screen.warn(declared)
-    console = screen.console()
-    console.print(Text(f"Founded the ledger {declared.ledger_url}."))
-    if declared.id is None:
-        console.print(f"{catalog} has no id; its ledger is known by its place alone.")
+    screen.console().print(Text(f"Founded the ledger {declared.ledger_url}."))
 
 
 def anchor(catalog: options.Catalog = options.CATALOG, json: options.Json = False) -> None:
@@ -221,29 +203,3 @@ def _read_charge(text: str) -> Charge:
     if amounts == (0, 0):
         return Charge.nothing()
     return approximate(*amounts).charge() if amounts[1] else pure(amounts[0]).charge()
-
-
-def _with_identity(file: Path, text: str, declared: Catalog) -> Catalog:
-    """The same catalog with a ledger and an id in its file; as it is if no line can be added to the file."""
-    from incrowd.catalog import load, parse
-
-    ledger = None if declared.ledger else f"{file.resolve().stem}.ledger"
-    lines = account_lines(ledger, None if declared.id else new_id())
-    if not lines:
-        return declared
-    longer = f"{text.rstrip()}\n\n{lines}"
-    try:
-        same = (
-            parse(longer, name=file.name)
-            .located(file)
-            .model_copy(update={"ledger": declared.ledger, "id": declared.id})
-        )
-    except CatalogError:
-        return declared  # JSON, or a document that ends on purpose
-    if same != declared:
-        return declared
-    try:
-        file.write_text(longer, encoding="utf-8")
-    except OSError:
-        raise CatalogError(f"{file} cannot be written; add these lines yourself: {lines!r}.") from None
-    return load(file)

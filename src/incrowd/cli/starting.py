@@ -27,7 +27,6 @@ from incrowd.cli.answers import (
     read_values,
 )
 from incrowd.cli.discovery import TableFile, read_tables
-from incrowd.cli.owning import account_lines, new_id
 from incrowd.errors import IncrowdError, InvalidInput
 
 T = TypeVar("T")
@@ -144,6 +143,7 @@ def _check_place(out: Path, force: bool) -> None:
 def _account(out: Path) -> Account:
     """The ledger of the file that is replaced, or a new one; InvalidInput if the place is taken."""
     from incrowd.catalog import load
+    from incrowd.catalog.identity import new_id
 
     try:
         old = load(out) if out.exists() else None
@@ -152,6 +152,12 @@ def _account(out: Path) -> Account:
     ledger = f"{out.resolve().stem}.ledger"
     place = str(out.parent / ledger) if old is None else old.ledger_url or ""
     if "://" not in place and not os.path.lexists(place):
+        if old is not None and old.id is not None:
+            raise InvalidInput(
+                f"{out} has an id, so it had a ledger, which is not at {place} any more; bring it back with "
+                "incrowd ledger restore, or give up that account, with all that was spent on it, by incrowd "
+                "ledger found --give-up."
+            )
         return Account(ledger, new_id())
     if old is None:
         raise InvalidInput(f"There is a ledger at {place} already, of another file; choose another --out.")
@@ -167,10 +173,14 @@ def _found(out: Path) -> None:
 
 
 def _draft(tables: list[TableFile], answers: Answers, account: Account) -> Draft:
+    from incrowd.catalog.identity import account_lines
+
     missing = [f"the unit of {table.name}" for table in tables if table.name not in answers.unit]
     if answers.budget is None:
         missing.append("the budget")
-    text = f"{_text(tables, answers)}\n{account_lines(account.ledger, account.identity)}"
+    # An id says that a ledger was founded, which comes once the file is complete.
+    identity = account.identity if account.kept or not missing else None
+    text = f"{_text(tables, answers)}\n{account_lines(account.ledger, identity)}"
     return Draft(tables, text, missing)
 
 

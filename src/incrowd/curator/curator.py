@@ -25,6 +25,8 @@ from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.data_versions import closed_version
 from incrowd.curator.grants import Grant
 from incrowd.curator.ledger import Balance, Ledger
+from incrowd.curator.ledger.owners import owner_of_tables
+from incrowd.curator.ledger.tying import found_for
 from incrowd.curator.paying import OvertakenError, Payment
 from incrowd.curator.preparing import Prepared
 from incrowd.curator.pricing import Price
@@ -63,12 +65,16 @@ class Curator:
     def open(cls, path: str | Path, *, new_ledger: bool = False) -> Curator:
         """The curator of an owner's file, with its ledger beside it.
 
-        The ledger must be there; `new_ledger` founds it instead, once, in a free place.
+        The ledger must be there; `new_ledger` founds it instead, once, in a free place, and writes into the
+        file which ledger it has, and the id by which they know each other.
         """
         catalog = load(path)
         _warn_of_weak(catalog)
-        ledger = Ledger.found if _switch(new_ledger) else Ledger.open
-        return cls(catalog, open_backend(catalog), ledger(catalog.ledger_url, catalog))
+        founded, backend = _switch(new_ledger), open_backend(catalog)
+        if not founded:
+            return cls(catalog, backend, Ledger.open(catalog.ledger_url, catalog))
+        catalog, ledger = found_for(Path(path))
+        return cls(catalog, backend, ledger)
 
     @classmethod
     def from_tables(
@@ -91,6 +97,7 @@ class Curator:
         """A curator over data frames (pandas, polars or Arrow), by name or as `tables={name: frame}`.
 
         The ledger is in memory unless `ledger` is a path, where it must lie already; `new_ledger` founds it.
+        It belongs to curators that share one of its private tables, by name.
 
         The rows are copied: what becomes of the frames later changes no answer. Columns of types that cannot
         be asked about (lists, bytes, durations) are left out with a warning.
@@ -116,6 +123,8 @@ class Curator:
             for column, why in columns.items():
                 warnings.warn(f"tables.{name}: {column} is left out, for {why}.", stacklevel=2)
         _warn_of_weak(catalog)
+        private = [name for name, table in catalog.tables.items() if table.private]
+        catalog = catalog.model_copy(update={"id": owner_of_tables(private)})
         account = Ledger.found if _switch(new_ledger) else Ledger.open
         return cls(catalog, DuckDB(catalog, frames), account(ledger, catalog))
 
@@ -178,7 +187,7 @@ class Curator:
 
         `catalog` declares the same tables otherwise, with other bounds, say.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         self._backend.refresh(name for name, table in self.catalog.tables.items() if not table.private)
         return preparing.prepare(request, catalog or self.catalog, self._backend, self._fields)
 
@@ -192,12 +201,12 @@ class Curator:
 
         It is opened before the price is reserved: a database that cannot be reached costs nothing.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         return self._backend.snapshot(self.catalog.tables)
 
     def rows_of(self, question: Prepared) -> Rows:
         """The tables of a question at one moment, which has not begun yet."""
-        self._refuse_unusable()
+        self.refuse_unusable()
         return Rows(self._backend, self.catalog, lambda: self._closed_version(question))
 
     def reserve(
@@ -330,7 +339,7 @@ class Curator:
 
     def budget(self, analyst: str | None = None) -> tuple[Balance, ...]:
         """What is left of every cap that holds an analyst."""
-        self._refuse_unusable()
+        self.refuse_unusable()
         return self._ledger.remaining(self.catalog.analyst(analyst))
 
     def grant(
@@ -350,7 +359,7 @@ class Curator:
         from what was released before. about: what else tells this grant from others with its purpose, such as
         the parameters of a model; a grant that is the same in everything is recalled from the record.
         """
-        self._refuse_unusable()
+        self.refuse_unusable()
         return Grant.reserve(
             self,
             plain_number(epsilon, "epsilon"),
@@ -401,7 +410,7 @@ class Curator:
             self._backend.close()
             self._ledger.close()
 
-    def _refuse_unusable(self) -> None:
+    def refuse_unusable(self) -> None:
         """Refuse to go on after `close`, or in a forked child, while nothing is spent.
 
         A fork copies no threads: in the child the engine would wait for its own for ever.

@@ -154,6 +154,7 @@ class Grant:
             raise InvalidInput(
                 "Only bytes can be recorded; turn the result into bytes, such as with json.dumps."
             )
+        self.curator.refuse_unusable()
         self.payment.record(artefact)
 
     def sums(

@@ -108,6 +108,39 @@ def test_a_whole_ledger_is_not_replaced_and_a_backup_is_not_opened(tmp_path: Pat
         opened(catalog)
 
 
+def test_what_is_wrong_with_the_place_of_a_backup_is_told_of_the_backup(tmp_path: Path) -> None:
+    catalog = declared(tmp_path)
+    Ledger.found(catalog.ledger_url, catalog).close()
+    (tmp_path / "taken").write_text("x")
+    (tmp_path / "old-wal").write_text("x")
+    (tmp_path / "empty").touch()
+    for name, said in (
+        ("taken", "taken already, and a backup is written to a free place only; name another file for it"),
+        ("old", "old-wal is left of a file that lay at .*old; name another file for the backup"),
+        (".", "The backup's path .* is a folder"),
+        ("none/backup", "The backup's folder .*none does not exist"),
+    ):
+        with pytest.raises(LedgerError, match=said), closing(opened(catalog)) as ledger:
+            backup(ledger, tmp_path / name)
+    for name, said in (
+        ("none", "There is no backup at .*none; name a file that incrowd ledger backup wrote"),
+        ("empty", "The backup .*empty is empty; name a file that incrowd ledger backup wrote"),
+    ):
+        with pytest.raises(LedgerError, match=said):
+            restore(tmp_path / name, catalog, lost=Charge.nothing())
+
+
+def test_a_backup_may_have_several_names(tmp_path: Path) -> None:
+    catalog = declared(tmp_path)
+    Ledger.found(catalog.ledger_url, catalog).close()
+    save(catalog, tmp_path / "backup")
+    os.link(tmp_path / "backup", tmp_path / "kept")
+    (tmp_path / "newest").symlink_to("kept")
+    Path(catalog.ledger_url or "").unlink()
+    restore(tmp_path / "newest", catalog, lost=Charge.nothing())[0].close()
+    assert left(catalog, "ana")[0] == 1.0
+
+
 def test_a_backup_of_another_policy_or_an_altered_one_is_refused(tmp_path: Path) -> None:
     catalog = declared(tmp_path)
     Ledger.found(catalog.ledger_url, catalog).close()

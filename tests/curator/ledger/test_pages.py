@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from incrowd.catalog import catalog_for
 from incrowd.curator.ledger import Head, Ledger
-from incrowd.curator.ledger.pages import Page, entry_at
+from incrowd.curator.ledger.pages import TAIL, Page, entry_at
 from incrowd.curator.ledger.store import Store, connect
 from incrowd.errors import LedgerError
 from incrowd.privacy import pure
@@ -59,6 +60,8 @@ def test_an_entry_is_found_by_its_number(path: Path) -> None:
         ("DELETE FROM incrowd_head", "lacks parts that it once had"),
         ("DELETE FROM incrowd_entries WHERE seq > 3", "does not end where it should"),
         ("UPDATE incrowd_entries SET question = 'p' WHERE seq > 3", "does not end where it should"),
+        ("DELETE FROM incrowd_entries WHERE seq = 3", "lacks entries: its entry 4 does not follow the one"),
+        ("UPDATE incrowd_entries SET previous = 'x' WHERE seq = 4", "lacks entries: its entry 4 does not"),
         ("DELETE FROM incrowd_sums", "are not those that its last entry states"),
         ("UPDATE incrowd_head SET day = '2001-01-01'", "are not those that its last entry states"),
     ],
@@ -75,3 +78,13 @@ def test_an_entry_that_was_seen_must_still_be_there(path: Path) -> None:
         read(path, Head(seen.seq, "0" * len(seen.hash)))
     with pytest.raises(LedgerError, match="was rolled back or replaced"):
         read(path, Head(seen.seq + 1, seen.hash))
+
+
+def test_entries_since_the_one_that_was_seen_must_all_be_there(path: Path) -> None:
+    seen = read(path).head
+    with closing(Ledger.open(path, CATALOG)) as ledger:
+        for number in range(TAIL + 5):
+            ledger.record(ledger.reserve("analyst", pure(1e-6), f"more {number}", "v"), b"answer")
+    tamper(path, f"DELETE FROM incrowd_entries WHERE seq = {seen.seq + 2}")
+    with pytest.raises(LedgerError, match=f"its entry {seen.seq + 3} does not follow the one before it"):
+        read(path, seen)

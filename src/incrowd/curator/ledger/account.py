@@ -30,10 +30,12 @@ from incrowd.curator.ledger.chain import GENESIS, Entry, Head, digest, seal
 from incrowd.curator.ledger.charges import charge_from_json, charge_to_text
 from incrowd.curator.ledger.clock import counted_day, day_of, moment_of, shown_day
 from incrowd.curator.ledger.limits import DATASET, Caps
+from incrowd.curator.ledger.owners import same_owner, stranger
 from incrowd.curator.ledger.pages import Page, entry_at, read_head, require_in_chain
 from incrowd.curator.ledger.store import Store, connect, found
 from incrowd.curator.ledger.totals import Totals
 from incrowd.curator.ledger.verify import Verification, verify
+from incrowd.curator.ledger.wholeness import lacking_guards, put_back, require_whole
 from incrowd.errors import InvalidInput, LedgerError
 from incrowd.privacy import Charge, Guarantee
 
@@ -79,15 +81,21 @@ class Ledger:
         self.identity = identity
 
     @classmethod
-    def found(cls, where: str | Path | None, caps: Caps | Catalog, *, now: datetime | None = None) -> Ledger:
-        """A new ledger at a path or URL, in memory for None; LedgerError if anything of one is there."""
+    def found(
+        cls,
+        where: str | Path | None,
+        caps: Caps | Catalog,
+        *,
+        gave_up: str = "",
+        now: datetime | None = None,
+    ) -> Ledger:
+        """A new ledger at a path or URL, in memory for None; LedgerError if anything of one is there.
+
+        `gave_up` is the id of the owner's file under an account that was given up for this one.
+        """
         anchor = _anchor_of(caps)
-        if anchor is not None and anchor.kept() is not None:
-            raise LedgerError(
-                f"The anchor {anchor.name} keeps the head of a ledger already, so none is founded; bring "
-                "that ledger back with incrowd ledger restore, or name another anchor."
-            )
-        store = found(where, _founding(_policy_of(caps) or "", moment_of(now)))
+        require_blank(anchor)
+        store = found(where, _founding(_policy_of(caps) or "", gave_up, moment_of(now)))
         ledger = cls._over(store, caps, anchor)
         ledger.note_head()
         return ledger
@@ -101,8 +109,11 @@ class Ledger:
         try:
             with ledger._store.reading() as connection:
                 ledger._recognise(connection)
-            with ledger._reading(ledger._anchored()):
-                pass
+                require_whole(ledger._store, connection)
+            with ledger._reading(ledger._anchored()) as page:
+                lacking = lacking_guards(ledger._store, page.connection)
+            if lacking:
+                put_back(ledger._store, lacking)
         except LedgerError:
             ledger.close()
             raise
@@ -415,12 +426,17 @@ class Ledger:
                 f"The ledger {name} has lost its beginning; bring it back with incrowd ledger restore."
             )
         recorded = content.get("policy", "")
-        if self._policy is not None and recorded != self._policy:
-            whose = f"with id {recorded}" if recorded else "without id"
-            raise LedgerError(
-                f"The ledger {name} belongs to an owner's file {whose}, not to this one; name this file's "
-                "own ledger under ledger:, or, if it is the same file, give it back its id."
-            )
+        if self._policy is not None and not same_owner(recorded, self._policy):
+            raise LedgerError(stranger(name, recorded, self._policy))
+
+
+def require_blank(anchor: Anchor | None) -> None:
+    """LedgerError if an anchor keeps the head of a ledger: none is founded then."""
+    if anchor is not None and anchor.kept() is not None:
+        raise LedgerError(
+            f"The anchor {anchor.name} keeps the head of a ledger already, so none is founded; bring "
+            "that ledger back with incrowd ledger restore, or name another anchor."
+        )
 
 
 def _policy_of(caps: Caps | Catalog) -> str | None:
@@ -431,12 +447,14 @@ def _anchor_of(caps: Caps | Catalog) -> Anchor | None:
     return open_anchor(caps.anchor_place, caps.id or "") if isinstance(caps, Catalog) else None
 
 
-def _founding(policy: str, moment: datetime) -> Callable[[Connection], None]:
+def _founding(policy: str, gave_up: str, moment: datetime) -> Callable[[Connection], None]:
     """Writes the first entry and the head of a new ledger."""
 
     def write(connection: Connection) -> None:
         identity = secrets.token_hex(16)
+        instead = {"gave_up": gave_up} if gave_up else {}
         body = {
+            **instead,
             "ledger": identity,
             "policy": policy,
             "version": schema.VERSION,

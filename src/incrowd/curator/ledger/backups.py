@@ -33,7 +33,7 @@ _CHUNK = 1000
 
 def backup(ledger: Ledger, file: Path, *, now: datetime | None = None) -> Head:
     """Copy the ledger into a new file, while it is in use; the head of the copy."""
-    check_free(file)
+    check_free(file, "backup")
     with ledger.writing() as page:
         page.append("backup", {"file": file.name}, at=moment_of(now))
     ledger.note(page)

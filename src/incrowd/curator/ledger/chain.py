@@ -66,7 +66,8 @@ class Head:
 class Entry:
     """One line of the account.
 
-    `body` is canonical JSON, by kind: `open` the identities of the ledger and of the owner's file; `budget`
+    `body` is canonical JSON, by kind: `open` the identities of the ledger and of the owner's
+    file, and perhaps that of the file while its account before was not given up; `budget`
     the caps in force from here on; `reserve` the guarantee's events, its integer charge, the caps it was
     charged to with what they have spent now, the day, and perhaps the question in words; `answer` the
     reservation it belongs to and the hash of the released bytes; `change` what the owner changed of a limit

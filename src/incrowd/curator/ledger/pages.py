@@ -1,8 +1,9 @@
 """A page: the ledger as one transaction sees it, checked at its end.
 
-The last entry must be the one that the head names and be sealed by its own hash, the totals must be those
-that it states, and the entry that this process saw last must still be in the chain. Whatever was lost,
-emptied, altered or rolled back is thus noticed by the next ask.
+The last entry must be the one that the head names and be sealed by its own hash, and the totals must be those
+that it states. The entry that this process saw last must still be in the chain; each entry since, and the
+hundred before it, must follow the one before. Whatever was lost, emptied, altered or rolled back is thus
+noticed by the next ask.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from incrowd.curator.ledger.totals import Totals
 from incrowd.errors import LedgerError
 
 NOBODY: Mapping[str, str] = MappingProxyType({})
-_MEND = "run incrowd ledger verify, and bring back the newest backup with incrowd ledger restore"
+MEND = "run incrowd ledger verify, and bring back the newest backup with incrowd ledger restore"
+
+TAIL = 100
+"""How many entries before the one that was seen last every ask looks at."""
 
 
 @dataclass
@@ -45,15 +49,16 @@ class Page:
         last = entry_at(connection, None)
         if last is None or (last.seq, last.hash) != (head.seq, head.hash) or last.sealed_hash() != last.hash:
             raise LedgerError(
-                f"The ledger {store.name} does not end where it should, so nothing can be asked; {_MEND}."
+                f"The ledger {store.name} does not end where it should, so nothing can be asked; {MEND}."
             )
         if known is not None:
             require_in_chain(store, connection, known, "was seen there before")
+        _require_linked(store, connection, head.seq if known is None else min(known.seq, head.seq))
         totals = Totals.read(connection)
         if totals.stated(head.day, head.caps) != last.content().get("sums"):
             raise LedgerError(
                 f"The sums in the ledger {store.name} are not those that its last entry states, so nothing "
-                f"can be asked; {_MEND}."
+                f"can be asked; {MEND}."
             )
         return cls(connection, last, head.day, head.caps, totals)
 
@@ -85,12 +90,35 @@ class Page:
         return self.last
 
 
+def _require_linked(store: Store, connection: Connection, since: int) -> None:
+    """LedgerError unless each entry from `TAIL` before `since` follows the one before it."""
+    entries = schema.entries.c
+    rows = connection.execute(
+        select(entries.seq, entries.previous, entries.hash)
+        .where(entries.seq >= since - TAIL)
+        .order_by(entries.seq)
+    )
+    before = None
+    for row in rows:
+        if before is not None and (row.seq, row.previous) != (before.seq + 1, before.hash):
+            raise broken_chain(store, row.seq)
+        before = row
+
+
+def broken_chain(store: Store, seq: int) -> LedgerError:
+    """What is said where an entry does not follow the one before it."""
+    return LedgerError(
+        f"The ledger {store.name} lacks entries: its entry {seq} does not follow the one before it, so "
+        f"nothing can be asked; {MEND}."
+    )
+
+
 def read_head(store: Store, connection: Connection, *, lock: bool = False) -> Row[Any]:
     """The head's row; locked until the transaction ends if `lock`."""
     query = select(*schema.head.c)
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
-        raise LedgerError(f"The ledger {store.name} has lost its head; {_MEND}.")
+        raise LedgerError(f"The ledger {store.name} has lost its head; {MEND}.")
     return row
 
 
@@ -111,5 +139,5 @@ def require_in_chain(store: Store, connection: Connection, known: Head, said: st
     if value != known.hash:
         raise LedgerError(
             f"The ledger {store.name} was rolled back or replaced: its entry {known.seq}, which {said}, is "
-            f"not there any more, so nothing can be asked; {_MEND}."
+            f"not there any more, so nothing can be asked; {MEND}."
         )

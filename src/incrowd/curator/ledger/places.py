@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from incrowd.errors import LedgerError
 
@@ -20,6 +21,8 @@ BACKUP_MARK = 0x1C20DBA
 
 BRING_BACK = "bring it back with incrowd ledger restore"
 FOUND_ONE = "if nothing was ever asked, found one with incrowd ledger found"
+NAME_BACKUP = "name a file that incrowd ledger backup wrote"
+What = Literal["ledger", "backup"]
 
 
 def check_file(file: Path) -> None:
@@ -42,35 +45,49 @@ def check_file(file: Path) -> None:
         raise LedgerError(f"The ledger {file} is empty, so what was spent is not known; {BRING_BACK}.")
 
 
-def check_folder(file: Path) -> None:
+def check_backup(file: Path) -> None:
+    """LedgerError if the file cannot be a backup. It is only read, so links to it do no harm."""
+    check_folder(file, "backup")
+    if not file.exists():
+        raise LedgerError(f"There is no backup at {file}; {NAME_BACKUP}.")
+    if not file.stat().st_size:
+        raise LedgerError(f"The backup {file} is empty; {NAME_BACKUP}.")
+
+
+def check_folder(file: Path, what: What = "ledger") -> None:
     """LedgerError if no file can lie there."""
     if file.is_dir():
-        raise LedgerError(f"The ledger's path {file} is a folder; name a file in it.")
+        raise LedgerError(f"The {what}'s path {file} is a folder; name a file in it.")
     if not file.parent.is_dir():
-        raise LedgerError(f"The ledger's folder {file.parent} does not exist; make it first.")
+        raise LedgerError(f"The {what}'s folder {file.parent} does not exist; make it first.")
 
 
-def check_free(file: Path) -> None:
+def check_free(file: Path, what: What = "ledger") -> None:
     """LedgerError if anything of a ledger lies there: a new one never takes the place of an old one."""
-    check_folder(file)
+    check_folder(file, what)
     if os.path.lexists(file):
         raise LedgerError(
-            f"There is a file at {file} already, and a ledger is founded in a free place only; open it, or "
-            "name another place under ledger: in the owner's file."
+            f"There is a file at {file} already, and a backup is written to a free place only; name another "
+            "file for it."
+            if what == "backup"
+            else f"There is a file at {file} already, and a ledger is founded in a free place only; open it, "
+            "or name another place under ledger: in the owner's file."
         )
     for suffix in SIDE_FILES:
         side = file.with_name(file.name + suffix)
         if side.exists():
             raise LedgerError(
-                f"{side} is left of a ledger that lay there; {BRING_BACK}, or name another place under "
+                f"{side} is left of a file that lay at {file}; name another file for the backup."
+                if what == "backup"
+                else f"{side} is left of a ledger that lay there; {BRING_BACK}, or name another place under "
                 "ledger: in the owner's file."
             )
 
 
-def settle(draft: Path, file: Path) -> None:
+def settle(draft: Path, file: Path, what: What = "ledger") -> None:
     """Give a finished draft its name, durably; LedgerError if the place was taken meanwhile."""
     with exclusive(file.parent):
-        check_free(file)
+        check_free(file, what)
         draft.rename(file)
         sync_folder(file.parent)
 
@@ -87,11 +104,11 @@ def move_aside(file: Path, moment: datetime) -> None:
 
 
 @contextlib.contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """One process at a time, by a lock on a folder."""
+def exclusive(place: Path) -> Iterator[None]:
+    """One process at a time, by a lock on a folder or a file that no database has open."""
     import fcntl
 
-    descriptor = os.open(folder, os.O_RDONLY)
+    descriptor = os.open(place, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

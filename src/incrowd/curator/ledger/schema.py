@@ -7,6 +7,9 @@ against intent there is the chain.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from sqlalchemy import (
     DDL,
     BigInteger,
@@ -96,17 +99,38 @@ def _when_created(table: Table, dialect: str, statement: str) -> None:
     event.listen(table, "after_create", ddl.execute_if(dialect=dialect))
 
 
-def _append_only(table: Table) -> None:
-    name, refusal = table.name, f"{table.name} is append-only"
+@dataclass(frozen=True)
+class Guard:
+    """A trigger that refuses to change or delete the rows of a table."""
+
+    name: str
+    table: str
+    statements: tuple[str, ...]
+    """What makes it; the last one creates the trigger itself."""
+
+
+def guards(dialect: str) -> tuple[Guard, ...]:
+    """The triggers of a ledger in a kind of database."""
+    made = _sqlite_guards if dialect == "sqlite" else _postgres_guards
+    return tuple(guard for table in (entries, answers) for guard in made(table.name))
+
+
+def _sqlite_guards(table: str) -> Iterator[Guard]:
     for action in ("UPDATE", "DELETE"):
-        trigger = f"CREATE TRIGGER {name}_no_{action.lower()} BEFORE {action} ON {name}"
-        _when_created(table, "sqlite", f"{trigger} BEGIN SELECT RAISE(ABORT, '{refusal}'); END")
-    body = f"BEGIN RAISE EXCEPTION '{refusal}'; END"
-    function = f"CREATE OR REPLACE FUNCTION {name}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
-    trigger = f"CREATE TRIGGER {name}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {name}"
-    _when_created(table, "postgresql", function)
-    _when_created(table, "postgresql", f"{trigger} FOR EACH STATEMENT EXECUTE FUNCTION {name}_refuse()")
+        name = f"{table}_no_{action.lower()}"
+        body = f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+        yield Guard(name, table, (f"CREATE TRIGGER {name} BEFORE {action} ON {table} {body}",))
 
 
-_append_only(entries)
-_append_only(answers)
+def _postgres_guards(table: str) -> Iterator[Guard]:
+    name, body = f"{table}_append_only", f"BEGIN RAISE EXCEPTION '{table} is append-only'; END"
+    function = f"CREATE OR REPLACE FUNCTION {table}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$ {body} $$"
+    trigger = f"CREATE TRIGGER {name} BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}"
+    calls = f"{trigger} FOR EACH STATEMENT EXECUTE FUNCTION {table}_refuse()"
+    yield Guard(name, table, (function, calls))
+
+
+for _dialect in ("sqlite", "postgresql"):
+    for _guard in guards(_dialect):
+        for _statement in _guard.statements:
+            _when_created(metadata.tables[_guard.table], _dialect, _statement)

@@ -28,7 +28,10 @@ from incrowd.curator.ledger.places import (
     BACKUP_MARK,
     BRING_BACK,
     FOUND_ONE,
+    NAME_BACKUP,
     SIDE_FILES,
+    What,
+    check_backup,
     check_file,
     check_free,
     settle,
@@ -38,6 +41,7 @@ from incrowd.errors import LedgerError
 PATIENCE = 300.0
 """Seconds that a writer waits for its turn. Waiting is cheap; a refusal that is no refusal is not."""
 
+_Inode = tuple[int, int] | None
 Founding = Callable[[Connection], None]
 _MEMORY = "in memory"
 # A server or role may have other defaults: commits that do not wait for the disk, waits that end too soon or
@@ -63,12 +67,17 @@ class Store:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._file = Path(name) if self.is_sqlite and name != _MEMORY else None
-        self._inode: tuple[int, int] | None = None
+        self._opened: tuple[_Inode, ...] = ()
 
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is a SQLite file or in memory."""
-        return self.engine.dialect.name == "sqlite"
+        return self.dialect == "sqlite"
+
+    @property
+    def dialect(self) -> str:
+        """Which kind of database it is: sqlite or postgresql."""
+        return self.engine.dialect.name
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -119,10 +128,13 @@ class Store:
             self.engine.dispose(close=False)
             self._lock = threading.RLock()
             self._pid = os.getpid()
-        if self._inode is not None and _inode(self._file) != self._inode:
+            # Its parent may end, which takes the files beside it away; new ones are made.
+            self._opened = self._opened[:1]
+        if _inodes(self._file)[: len(self._opened)] != self._opened:
             raise LedgerError(
-                f"The ledger {self.name} was moved, deleted or replaced while in use, so what is written "
-                "would be lost and nothing can be asked; bring it back and open it again."
+                f"The ledger {self.name} was moved, deleted or replaced while in use, or a file beside it "
+                "(-wal, -shm) was, so what is written would be lost and nothing can be asked; bring it back "
+                "and open it again."
             )
         yield
 
@@ -134,8 +146,11 @@ class Store:
             raw.close()
 
     def hold_on(self) -> None:
-        """Remember which file was opened. A process would go on writing a deleted one, and lose the spend."""
-        self._inode = _inode(self._file)
+        """Remember which files were opened. A process would go on writing deleted ones, and lose the spend.
+
+        SQLite keeps the files beside the ledger while a connection to it is open, and the pool keeps one.
+        """
+        self._opened = _inodes(self._file)
 
     @contextlib.contextmanager
     def _plain_words(self) -> Iterator[None]:
@@ -156,6 +171,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database's connections."""
+        self._opened = self._opened[:1]
         self.engine.dispose()
 
 
@@ -169,6 +185,7 @@ _MEANINGS = {
     "readonly": _READ_ONLY,
     "read-only transaction": "is read-only; name the server that takes writes, and a role that may",
     "read-only": _READ_ONLY,
+    "must be owner": "lacks a trigger that its tables' owner alone can put back; open it once as that role",
     "permission denied": "cannot be written; give the curator's role the right to write its tables",
     "locked|lock timeout": "stayed locked by another process; end that process and ask again",
     "full": "could not be written, since the disk is full; make room and ask again",
@@ -181,9 +198,14 @@ _MEANINGS = {
 }
 
 
-def _inode(file: Path | None) -> tuple[int, int] | None:
+def _inodes(file: Path | None) -> tuple[_Inode, ...]:
+    """What lies at the place of a ledger and of its log; None for what is not there."""
     if file is None:
-        return None
+        return ()
+    return tuple(_inode(file.with_name(file.name + suffix)) for suffix in ("", "-wal", "-shm"))
+
+
+def _inode(file: Path) -> _Inode:
     try:
         state = file.stat()
     except OSError:
@@ -196,7 +218,10 @@ def connect(where: str | Path, *, backup: bool = False) -> Store:
     url = _url(where)
     if url.get_backend_name() == "sqlite":
         file = Path(url.database or "")
-        check_file(file)
+        if backup:
+            check_backup(file)
+        else:
+            check_file(file)
         store = Store(_file_engine(file), str(file))
     else:
         store = _server(url)
@@ -238,17 +263,18 @@ def found(where: str | Path | None, first: Founding) -> Store:
 
 def found_file(file: Path, first: Founding, *, application: int = 0) -> None:
     """A new ledger in a file that appears as a whole or not at all."""
-    check_free(file)
+    what: What = "backup" if application == BACKUP_MARK else "ledger"
+    check_free(file, what)
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     store = Store(_file_engine(draft), str(file))
     try:
-        _create_private(draft, file)
+        _create_private(draft, file, what)
         _prepare_connections(store)
         _write_ahead(store)
         _make(store, first)
         store.mark(application)
         store.close()
-        settle(draft, file)
+        settle(draft, file, what)
     except BaseException:
         store.close()
         for suffix in ("", *SIDE_FILES):
@@ -256,12 +282,12 @@ def found_file(file: Path, first: Founding, *, application: int = 0) -> None:
         raise
 
 
-def _create_private(draft: Path, file: Path) -> None:
+def _create_private(draft: Path, file: Path, what: What) -> None:
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except OSError:
         raise LedgerError(
-            f"The ledger {file} cannot be opened; its folder must exist and be writable."
+            f"The {what} {file} cannot be opened; its folder must exist and be writable."
         ) from None
 
 
@@ -269,15 +295,35 @@ def _make(store: Store, first: Founding) -> None:
     with store.writing() as connection:
         if not store.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _CREATION_LOCK})
-        present = set(inspect(connection).get_table_names())
-        ours = {table.name for table in schema.metadata.sorted_tables}
-        if ours & present:
-            raise LedgerError(
-                f"There are tables of a ledger in {store.name} already, and one is founded in a free place "
-                "only; open it, or name another place under ledger: in the owner's file."
-            )
+        _require_no_tables(store, connection)
         schema.metadata.create_all(connection)
         first(connection)
+
+
+def require_free(where: str | Path) -> str:
+    """What messages call a path or URL; LedgerError if anything of a ledger is there."""
+    url = _url(where)
+    if url.get_backend_name() == "sqlite":
+        check_free(Path(url.database or ""))
+        return str(url.database)
+    store = _server(url)
+    try:
+        _prepare_connections(store)
+        with store.reading() as connection:
+            _require_no_tables(store, connection)
+    finally:
+        store.close()
+    return store.name
+
+
+def _require_no_tables(store: Store, connection: Connection) -> None:
+    present = set(inspect(connection).get_table_names())
+    ours = {table.name for table in schema.metadata.sorted_tables}
+    if ours & present:
+        raise LedgerError(
+            f"There are tables of a ledger in {store.name} already, and one is founded in a free place "
+            "only; open it, or name another place under ledger: in the owner's file."
+        )
 
 
 def _file_engine(file: Path) -> Engine:
@@ -340,6 +386,8 @@ def _require_ledger(store: Store, connection: Connection, backup: bool) -> None:
     if schema.head.name not in present:
         if ours & present or (present and store.is_sqlite):
             raise LedgerError(f"The database {store.name} is not a ledger; name another path.")
+        if backup:
+            raise LedgerError(f"There is no backup at {store.name}; {NAME_BACKUP}.")
         raise LedgerError(f"There is no ledger at {store.name}; {BRING_BACK}, or, {FOUND_ONE}.")
     if store.is_sqlite and not backup and _is_backup(connection):
         raise LedgerError(f"{store.name} is a backup of a ledger; {BRING_BACK}.")
@@ -379,6 +427,8 @@ def _prepare_connections(store: Store) -> None:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
+        # A file that was overwritten in place shows only once no page is remembered from before.
+        connection.exec_driver_sql("PRAGMA shrink_memory")
         write = connection.get_execution_options().get("incrowd_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 

@@ -27,6 +27,7 @@ from incrowd.curator.ledger.chain import GENESIS, Entry, Head, canonical, digest
 from incrowd.curator.ledger.charges import charge_from_text, covers
 from incrowd.curator.ledger.clock import charged_since, moved_to
 from incrowd.curator.ledger.limits import Cap
+from incrowd.curator.ledger.owners import same_owner
 from incrowd.curator.ledger.totals import Totals, charge_lost
 from incrowd.errors import IncrowdError, LedgerError
 from incrowd.privacy import Capacity, Charge, Guarantee, fits
@@ -97,7 +98,7 @@ def verify(connection: Connection, *known: Head, policy: str | None = None) -> V
             replay.fault(f"entry {entry.seq} cannot be read")
         replay.head = Head(entry.seq, entry.hash)
         replay.count += 1
-    if policy is not None and replay.policy != policy:
+    if policy is not None and not same_owner(replay.policy, policy):
         replay.fault("it belongs to another owner's file")
     for head in unmet:
         replay.fault(f"the entry {head.seq} that was noted elsewhere is not in this chain")
