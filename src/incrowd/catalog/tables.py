@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from incrowd.catalog.addresses import local_path, server_url
 from incrowd.catalog.columns import Column
 from incrowd.catalog.declaration import (
     PLACEHOLDER,
@@ -42,7 +43,14 @@ def _paths(value: object) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def _local_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(local_path, paths))
+
+
 Paths = Annotated[tuple[str, ...], BeforeValidator(_paths)]
+LocalPath = Annotated[Name, AfterValidator(local_path)]
+ServerURL = Annotated[Name, AfterValidator(server_url)]
+LocalPaths = Annotated[Paths, AfterValidator(_local_paths)]
 
 
 _SIZE = re.compile(r"([1-9][0-9]{0,11})(?:\.([0-9]{1,3}))? ?([KMGT])i?B", re.IGNORECASE)
@@ -84,10 +92,12 @@ class Source(Declaration):
     before it writes to disk, such as 4GB; a server at a URL has settings of its own for that.
     """
 
-    duckdb: Name | None = None
-    csv: Paths | None = None
-    parquet: Paths | None = None
-    url: Name | None = Field(default=None, repr=False)  # it may hold a password
+    duckdb: LocalPath | None = None
+    csv: LocalPaths | None = None
+    parquet: LocalPaths | None = None
+    url: Annotated[Name, AfterValidator(server_url)] | None = Field(
+        default=None, repr=False
+    )  # it may hold a password
     frame: Name | None = None
     timeout: Timeout | None = None
     memory: Memory | None = None

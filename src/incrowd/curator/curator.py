@@ -19,6 +19,7 @@ from typing import Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
+from incrowd.catalog.addresses import wrong_account
 from incrowd.curator import affording, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
@@ -97,6 +98,8 @@ class Curator:
         """
         if ledger is not None and (not isinstance(ledger, str | Path) or not str(ledger).strip()):
             raise InvalidInput("ledger must be the path of a file, or left out for one in memory.")
+        if wrong := wrong_account(str(ledger or "ledger")):
+            raise InvalidInput(f"ledger cannot be kept there: {wrong}.")
         frames = {name: open_frame(frame, name) for name, frame in _by_name(tables, named).items()}
         left_out = {name: frame.left_out for name, frame in frames.items()}
         catalog = catalog_for(
