@@ -32,7 +32,7 @@ from incrowd.curator.pricing import Price
 from incrowd.curator.profile import Profile
 from incrowd.curator.reading import Rows
 from incrowd.curator.released import Released, pack, unpack
-from incrowd.curator.request import Options, Request, plain_number
+from incrowd.curator.request import Options, Request, plain_number, request_of
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
 from incrowd.errors import BackendError, CatalogError, InvalidInput, NotPermitted
@@ -142,7 +142,7 @@ class Curator:
         """
         if progress is not None and not callable(progress):
             raise InvalidInput("progress must be a function that is called with the share of work done.")
-        question = self.prepare(Request(sql, epsilon, **options))
+        question = self.prepare(request_of("ask", sql, epsilon, options))
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
@@ -168,7 +168,7 @@ class Curator:
 
         Reads no private row. An answer on record is free, and the price's notes say so.
         """
-        question = self.prepare(Request(sql, epsilon, **options))
+        question = self.prepare(request_of("price", sql, epsilon, options))
         price = self.price_of(question)
         recorded = None if price.steps else self.on_record(question, price)
         if recorded is None:
