@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd import IncrowdError, explain, mechanisms, privacy
+from incrowd import IncrowdError, explain, mechanisms, noise, privacy
 from incrowd.mechanisms import Laplace
 
 
@@ -134,6 +134,7 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
         "probabilities": {"values": NUMBERS},
         "target": {"n": 3},
     },
+    "Minimum": {"target": {"n": 3}},
     "Mean": {
         "release": {"value": NUMBERS},
         "halfwidth": {"confidence": 0.9, "records": 10, "radius": None},
@@ -149,6 +150,7 @@ METHODS: dict[str, dict[str, dict[str, Any]]] = {
         "release": {"value": NUMBERS},
         "halfwidth": {"confidence": 0.9},
         "probabilities": {"values": NUMBERS},
+        "rate": {"share": 0.5},
     },
     "RandomizedResponse": {
         "release": {"value": 1},
@@ -227,8 +229,6 @@ def test_odd_arguments_are_refused_in_a_sentence_or_taken(name: str) -> None:
     build, usual = public(name), {**FIXED.get(name, {}), **USUAL[name]}
     for argument in USUAL[name]:
         for odd in ODD:
-            if argument == "plan" and callable(odd):
-                continue  # errors of a caller's own function are his
             thing = refused_at_most(build, **{**usual, argument: odd})
             if isinstance(thing, mechanisms.Mechanism | privacy.Guarantee):
                 refused_at_most(repr, thing)
@@ -241,10 +241,84 @@ def test_odd_arguments_are_refused_in_a_sentence_or_taken(name: str) -> None:
                 refused_at_most(getattr(thing, method), **{**arguments, argument: odd})
 
 
+CAPACITY, NOTHING = privacy.capacity(1.0), privacy.Charge.nothing()
+ON_CHARGES: dict[str, dict[str, Any]] = {
+    "fits": {"limit": CAPACITY, "spent": NOTHING, "asked": NOTHING},
+    "affordable": {"limit": CAPACITY, "spent": NOTHING},
+    "remaining": {"limit": CAPACITY, "spent": NOTHING},
+    "refusal": {"limit": CAPACITY, "spent": NOTHING, "asked": NOTHING},
+}
+
+
+@pytest.mark.parametrize("name", ON_CHARGES)
+def test_what_is_no_capacity_and_no_charge_is_refused(name: str) -> None:
+    for argument in ON_CHARGES[name]:
+        for odd in ODD:
+            with pytest.raises(IncrowdError):
+                refused = public(name)(**{**ON_CHARGES[name], argument: odd})
+                raise AssertionError(refused)
+
+
+def test_saved_states_are_read_or_refused() -> None:
+    for odd in ODD:
+        refused_at_most(privacy.Charge.from_dict, odd)
+        refused_at_most(privacy.Filter.from_dict, odd)
+        refused_at_most(privacy.Charge.from_dict, dict.fromkeys(("epsilon", "rho", "delta", "mu2"), odd))
+    assert privacy.Charge.from_dict(NOTHING.to_dict()) == NOTHING
+
+
+DEEP: list[Any] = []
+for _ in range(100_000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize("name", [name for name in noise.__all__ if name.startswith("discrete_")])
+def test_odd_points_scales_and_sizes_of_noise_are_refused_or_taken(name: str) -> None:
+    law = getattr(noise, name)
+    for odd in [*ODD, DEEP, (DEEP,), "x" * 100_000]:
+        if name.endswith(("_pmf", "_sf")):
+            refused_at_most(law, odd, 1)
+            refused_at_most(law, 1, odd)
+        elif not (isinstance(odd, int | np.integer) and odd > 2**20):  # a size that memory may hold
+            refused_at_most(law, odd)
+            refused_at_most(law, 1, size=odd)
+
+
+def test_odd_seeds_are_refused_or_taken() -> None:
+    for odd in [*ODD, DEEP, "x" * 100_000]:
+        refused_at_most(noise.SeededSource, odd)
+
+
+def test_mass_is_taken_at_every_number_and_at_arrays_of_them() -> None:
+    assert noise.discrete_laplace_pmf(10**400, 1) == noise.discrete_gaussian_sf(10**400, 1) == 0
+    assert noise.discrete_laplace_sf(-(10**400), 1) == noise.discrete_gaussian_sf(-(10**400), 600) == 1
+    one = [noise.discrete_gaussian_sf(k, 2) for k in (-1, 0, 5)]
+    for several in ([-1, 0, 5], np.array([-1, 0, 5]), [-1, Fraction(0), 5.0]):
+        assert list(noise.discrete_gaussian_sf(several, 2)) == one
+
+
+def test_a_record_whose_class_refuses_to_be_a_key_ends_no_release() -> None:
+    class Strange:
+        def __hash__(self) -> int:
+            raise OSError("a row")
+
+    class Silent:
+        def __repr__(self) -> str:
+            raise OSError("a row")
+
+    for record in (Strange(), Silent()):
+        for mechanism in (
+            mechanisms.StableHistogram(1.0, delta=1e-6),
+            mechanisms.StableMode(1.0, delta=1e-6),
+        ):
+            refused_at_most(mechanism.release, ["a", record])
+        refused_at_most(mechanisms.Histogram(1.0).release, ["a", record], categories=["a"])
+
+
 def test_every_public_name_is_covered() -> None:
     told = {"INTEGERS", "Mechanism", "Processed", "Passed", "Estimate", "Relation", "Sensitivity"}
     told |= {"SparseSession", "UNITS", "Capacity", "Charge", "Event", "Real", "Remaining", "Row", "Belief"}
-    told |= {"Meaning", "affordable", "compose", "fits", "refusal", "remaining", "to_dp_accounting"}
+    told |= {"Meaning", "compose", "to_dp_accounting", *ON_CHARGES}
     names = {name for room in (mechanisms, privacy, explain) for name in room.__all__}
     assert names == told | set(USUAL)
     with pytest.raises(IncrowdError):

@@ -16,6 +16,11 @@ It never holds a value from private data.
 
 from __future__ import annotations
 
+import re
+
+_BREAKS = re.compile(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+ *")
+_ENDLESS = re.compile(r"\S{401,}")
+
 
 class IncrowdError(Exception):
     """Anything that Incrowd raises on purpose.
@@ -26,8 +31,18 @@ class IncrowdError(Exception):
     exit_status = 2
 
     def __init__(self, message: str = "", *, arguments: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+        super().__init__(_short(message))
         self.arguments = arguments
+
+
+def _short(message: str) -> str:
+    """A message on one line, in which no name or path of the user's has more than 400 letters.
+
+    >>> _short("no column a\\n b"), len(_short("no column " + "a" * 100_000))
+    ('no column a b', 313)
+    """
+    line = _BREAKS.sub(" ", str(message))
+    return _ENDLESS.sub(lambda word: f"{word[0][:200]}...{word[0][-100:]}", line)
 
 
 class InvalidInput(IncrowdError, ValueError):  # noqa: N818 (reads as a sentence where it is raised)

@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from incrowd.backends.copies import Copies
+from incrowd.errors import CatalogError
+
+SECRET = "contents.key"
 
 
 class Scribe:
@@ -65,7 +68,7 @@ def test_a_changed_file_gets_a_new_copy_and_nothing_of_the_old_one_stays(tmp_pat
     source.write_text("a\n1\n2\n")
     new = copies.copy(str(source), "recipe", scribe)
     assert new.read_text() == "copy 2" and not old.exists()
-    assert len(list(new.parent.iterdir())) == 2  # the copy and its checksum
+    assert {file.name for file in new.parent.iterdir()} == {new.name, new.with_suffix(".sum").name, SECRET}
 
 
 def test_a_damaged_copy_is_made_anew(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     copies = Copies(tmp_path / "curator.copies")
     with pytest.raises(ValueError):
         copies.copy(str(made(tmp_path)), "recipe", fails)
-    assert not list(copies.folder.iterdir())
+    assert {file.name for file in copies.folder.iterdir()} == {SECRET}
 
 
 def test_without_a_place_of_its_own_copies_are_temporary(tmp_path: Path) -> None:
@@ -103,11 +106,18 @@ def test_without_a_place_of_its_own_copies_are_temporary(tmp_path: Path) -> None
 def test_what_was_noted_of_a_file_is_forgotten_when_it_changes(tmp_path: Path) -> None:
     source = made(tmp_path)
     copies = Copies(tmp_path / "curator.copies")
-    assert not copies.seen(str(source), "read")
-    copies.note(str(source), "read")
-    assert copies.seen(str(source), "read") and not copies.seen(str(source), "other")
+    first = copies.state(str(source))
+    assert not copies.seen(first, "read")
+    copies.note(first, "read")
+    assert copies.seen(first, "read") and not copies.seen(first, "other")
+    source.touch()
+    assert copies.seen(copies.state(str(source)), "read")
     source.write_text("a\n1\n2\n")
-    assert not copies.seen(str(source), "read")
+    second = copies.state(str(source))
+    assert not copies.seen(second, "read")
+    source.write_text("a\n1\n3\n")
+    copies.note(second, "read")
+    assert not copies.seen(second, "read") and not copies.seen(copies.state(str(source)), "read")
 
 
 def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
@@ -116,7 +126,7 @@ def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
     first = Copies(folder)
     with first.user("t"):
         old = first.copy(str(source), "old recipe", scribe)
-        first.note(str(source), "old recipe")
+        first.note(first.state(str(source)), "old recipe")
     (folder / "owner.txt").write_text("not ours")
     (folder / "0.new").write_text("another process writes this")
     (folder / "1.new").write_text("and this was given up long ago")
@@ -131,11 +141,12 @@ def test_what_no_table_needs_any_more_is_removed(tmp_path: Path) -> None:
         new.with_suffix(".sum").name,
         "owner.txt",
         "0.new",
+        SECRET,
     }
     with second.user("t"):
         pass
     second.sweep()
-    assert {file.name for file in folder.iterdir()} == {"owner.txt", "0.new"}
+    assert {file.name for file in folder.iterdir()} == {"owner.txt", "0.new", SECRET}
 
 
 def test_a_copy_is_private_while_it_is_written(tmp_path: Path) -> None:
@@ -169,3 +180,30 @@ def test_a_time_of_change_that_is_set_back_hides_nothing(tmp_path: Path) -> None
     source.write_text("a\n2\n")
     os.utime(source, ns=(seen.st_atime_ns, seen.st_mtime_ns))
     assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 2"
+
+
+def test_a_copy_in_use_is_another_once_the_file_holds_something_else(tmp_path: Path) -> None:
+    """Also where two changes fall within one tick of the file system's clock: a copy is named by content."""
+    source, scribe = made(tmp_path), Scribe()
+    copies = Copies(tmp_path / "curator.copies")
+    seen = source.stat()
+    for text, copy in (("a\n1\n", 1), ("a\n2\n", 2), ("a\n3\n", 3)):
+        source.write_text(text)
+        os.utime(source, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        assert copies.copy(str(source), "recipe", scribe).read_text() == f"copy {copy}"
+    os.utime(source)
+    assert copies.copy(str(source), "recipe", scribe).read_text() == "copy 3"
+
+
+def test_a_file_that_changes_while_it_is_copied_is_not_copied(tmp_path: Path) -> None:
+    source = made(tmp_path)
+    copies = Copies(tmp_path / "curator.copies")
+
+    def write(place: Path) -> None:
+        place.write_text("rows of before")
+        source.write_text("a\n2\n")
+
+    with copies.user("people"), pytest.raises(CatalogError) as told:
+        copies.copy(str(source), "recipe", write)
+    assert str(told.value) == "tables.people: its files changed while they were read; try again."
+    assert not [file for file in copies.folder.iterdir() if file.suffix in (".copy", ".sum", ".new")]

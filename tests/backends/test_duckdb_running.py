@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
 import duckdb
@@ -23,7 +25,7 @@ def connection() -> duckdb.DuckDBPyConnection:
 def usable(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the connection answers the next statement, and no thread still runs the last."""
     return connection.execute("SELECT 1").fetchall() == [(1,)] and not any(
-        "(run)" in thread.name for thread in threading.enumerate()
+        thread.name.endswith("(run)") for thread in threading.enumerate()
     )
 
 
@@ -41,6 +43,57 @@ def test_ctrl_c_is_a_keyboard_interrupt_and_ends_the_statement(connection: duckd
     with pytest.raises(KeyboardInterrupt):
         stoppable(connection, lambda: connection.sql(ENDLESS).to_arrow_table(), progress=press)
     assert usable(connection)
+
+
+def test_ctrl_c_while_nothing_is_reported_ends_the_statement_too(
+    connection: duckdb.DuckDBPyConnection,
+) -> None:
+    def work() -> object:
+        os.kill(os.getpid(), signal.SIGINT)
+        return connection.sql(ENDLESS).to_arrow_table()
+
+    with pytest.raises(KeyboardInterrupt):
+        stoppable(connection, work)
+    assert usable(connection)
+
+
+BEGINNING = f"""
+import os, signal, threading, duckdb
+from incrowd.backends.duckdb_running import stoppable
+connection = duckdb.connect(config={{"threads": 1}})
+begun = threading.Event()
+def work():
+    begun.set()
+    return connection.sql({ENDLESS!r}).fetchall()
+"""
+CAUGHT = """
+def pressed():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=pressed).start()
+try:
+    stoppable(connection, work)
+except KeyboardInterrupt:
+    print("caught")
+"""
+LEFT = """
+def asked():
+    try:
+        stoppable(connection, work)
+    except duckdb.InterruptException:
+        pass
+threading.Thread(target=asked, daemon=True).start()
+begun.wait()
+print("left")
+"""
+
+
+@pytest.mark.parametrize(("rest", "said"), [(CAUGHT, "caught"), (LEFT, "left")])
+def test_a_process_ends_in_peace_whatever_still_ran(rest: str, said: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BEGINNING + rest], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{said}\n", "")
 
 
 def test_a_deadline_ends_the_statement(connection: duckdb.DuckDBPyConnection) -> None:

@@ -266,6 +266,23 @@ def test_a_server_that_is_not_there_is_said_without_the_password(database: str) 
     assert secret not in said
 
 
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://ana:sesame@127.0.0.1:1/x", "no server answers at its host and port"),
+        ("postgresql://ana:1234#ses@ame.invalid/x", "no server has the name of its host"),
+        ("postgresql://ana:sesame%zz@127.0.0.1:1/x", "its URL is not understood"),
+        ("postgresql://ana:sesame@127.0.0.1:1/x?sslmode=sesame", "sslmode"),
+        ("postgresql://ana:sesame@127.0.0.1:1/x?gssencmode=sesame", "see that its URL is right"),
+    ],
+)
+def test_no_part_of_a_url_is_told_where_there_is_no_connection(url: str, said: str) -> None:
+    for opened in (lambda: Postgres(catalog(url)), lambda: Postgres.describe(url)):
+        told = said_by(opened)
+        assert said in told
+        assert not any(part in told for part in ("ana", "ses", "ame.invalid", "1234", "127"))
+
+
 def test_one_catalog_is_on_one_engine(database: str) -> None:
     tables = {
         name: {"source": source, "table": "Visits", "unit": "person", "columns": {"person": {"type": "text"}}}

@@ -107,3 +107,10 @@ def test_tables_are_listed_by_engines_that_can(install: Callable[..., None]) -> 
         registry.describe("mars://dark")
     with pytest.raises(CatalogError, match=r"^The tables of venus cannot be listed; write the file by hand"):
         registry.describe("venus://x")
+
+
+def test_a_url_that_is_taken_apart_otherwise_than_meant_is_not_tried_nor_told() -> None:
+    for url in ("postgresql://ana:ses@ame@127.0.0.1/x", "postgresql:/ana:sesame@127.0.0.1/x"):
+        with pytest.raises(CatalogError, match="The database's URL is not understood: ") as told:
+            registry.describe(url)
+        assert "ana" not in str(told.value) and "ame@" not in str(told.value)

@@ -148,6 +148,15 @@ def test_a_server_that_does_not_listen_is_told_at_once() -> None:
     assert str(caught.value) == f"sources: the Spark Connect server {said}"
 
 
+def test_a_master_is_told_without_its_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(sessions, "_opened", fails)
+    with pytest.raises(CatalogError, match="Spark at spark://host:7077 cannot be reached"):
+        sessions.open_session("spark://ana:ses@me@host:7077", {})
+
+
 def test_a_session_of_others_is_not_joined() -> None:
     pytest.importorskip("grpc")
     with pytest.raises(CatalogError, match=r"^sources: the URL names a session, whose settings and views"):

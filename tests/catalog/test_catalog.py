@@ -87,7 +87,7 @@ def test_a_table_has_a_name_and_a_source_of_its_own(tables: dict[str, Any], said
 def test_a_source_is_chosen_from_by_files_or_by_names(kind: str, files: bool, named: bool) -> None:
     for choice, possible in (({"path": "p"}, files), ({"table": "t"}, named)):
         fields = {
-            "sources": {"s": {kind: "place"}},
+            "sources": {"s": {kind: "sc://h" if kind == "url" else "place"}},
             "tables": {"people": {"unit": "row", "columns": ID} | choice},
         }
         if possible:
@@ -305,3 +305,13 @@ def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
             files_of(tmp_path, "a.csv", missing)
         place = tmp_path.resolve() / missing
         assert str(caught.value) == f"sources.s: no file at {place}, which table people needs."
+
+
+def test_a_folder_in_the_place_of_files_is_told_as_one(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").mkdir()
+    with pytest.raises(CatalogError) as caught:
+        files_of(tmp_path, "people.csv")
+    assert str(caught.value) == (
+        f"sources.s: {tmp_path.resolve() / 'people.csv'} is a folder, and table people needs files; name "
+        "those in it, as in people.csv/*.csv."
+    )

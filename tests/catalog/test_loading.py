@@ -131,7 +131,7 @@ MISTAKES = [
     ("contribution: 10", "relation: swap", "tables.people.relation:", "replace"),
     ("source: hospital", "source: hopsital", "tables.people.source:", "perhaps you mean hospital"),
     ("source: hospital", "path: a.csv", "tables.people.source:", "which source"),
-    ("{csv: regions.csv}", "{csv: regions.csv, url: x}", "sources.regions:", "exactly one"),
+    ("{csv: regions.csv}", "{csv: regions.csv, url: sc://h}", "sources.regions:", "exactly one"),
     ("{csv: regions.csv}", "{}", "sources.regions:", "exactly one"),
     ("{csv: regions.csv}", "regions.csv", "sources.regions:", "duckdb, csv, parquet"),
     ("{csv: regions.csv}", "{csv: [1]}", "sources.regions.csv:", "path"),

@@ -70,6 +70,11 @@ def test_memory_without_a_unit_is_refused(written: object) -> None:
 
 
 def test_memory_is_enough_to_work_with_and_not_a_servers() -> None:
+    assert Source(csv="a.csv", memory="1000TB").memory == 1000 << 40
+    assert fault_of(lambda: Source(csv="a.csv", memory="99999999TB")) == (
+        "memory: must be at most 1000TB, not '99999999TB'; leave it out for the engine's own limit"
+    )
+    assert "not 1125899906842624001" in fault_of(lambda: Source(csv="a.csv", memory=1125899906842624001))
     assert fault_of(lambda: Source(csv="a.csv", memory="1MB")) == "memory: must be at least 100MB, not '1MB'"
     assert "is set at the server" in fault_of(lambda: Source(url="postgresql://host/db", memory="4GB"))
 
@@ -181,3 +186,9 @@ def test_columns_are_found_as_sql_finds_them() -> None:
     table = private()
     assert table.find("ID") == "id" and table.find("ids") is None
     assert table.type_of("day") == "date" and table.type_of("DAY") is None
+
+
+def test_a_timeout_is_one_that_every_engine_can_count() -> None:
+    assert Source(csv="a.csv", timeout=2_000_000).timeout == 2_000_000
+    said = fault_of(lambda: Source(csv="a.csv", timeout=2_000_001))
+    assert said == "timeout: must be at most 2,000,000 seconds, not 2000001"

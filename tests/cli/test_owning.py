@@ -7,7 +7,6 @@ import io
 from pathlib import Path
 
 from incrowd.catalog import load
-from incrowd.cli.accounts import _unexecuted
 from tests.cli.conftest import Run
 
 COUNT = "SELECT COUNT(*) AS n FROM adult"
@@ -121,10 +120,6 @@ def test_a_question_is_not_kept_where_the_owner_says_so(census: Path, run: Run) 
         file.write("keep_questions: false\n")
     run("ask", COUNT, "--epsilon", "0.1")
     assert "SELECT" not in run("ledger", "export", "--csv").out
-
-
-def test_a_cell_that_begins_like_a_formula_is_none() -> None:
-    assert _unexecuted("=1+1") == "'=1+1" and _unexecuted("SELECT 1") == "SELECT 1" and _unexecuted(3) == 3
 
 
 def test_a_backup_comes_back_with_what_was_lost(census: Path, run: Run) -> None:

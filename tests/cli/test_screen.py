@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
+import sys
+import unicodedata
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -132,3 +135,29 @@ def test_a_sentence_with_control_characters_is_printed_as_escapes(capsys: pytest
 def test_text_that_a_spreadsheet_would_compute_is_kept_text(text: str) -> None:
     assert screen.csv_cell(text) == f"'{text}"
     assert screen.csv_cell(-1.5) == -1.5 and screen.csv_cell("plain = text") == "plain = text"
+
+
+@pytest.mark.parametrize("text", STEERING)
+def test_json_has_its_own_escapes_for_what_would_steer(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    value = {text: [text, "Zoë 👍", "\U000e0001"]}
+    screen.emit_json(value)
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == value and "Zoë 👍" in shown
+    assert not any(unicodedata.category(letter) in ("Cc", "Cf", "Zl") for letter in shown.replace("\n", ""))
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_csv_has_escapes_on_a_terminal_and_values_elsewhere(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    screen.emit_csv(["n", *STEERING], [[1, *STEERING], [None, *reversed(STEERING)]])
+    shown = capsys.readouterr().out
+    if terminal:
+        assert not any(
+            unicodedata.category(letter) in ("Cc", "Cf", "Zl") for letter in shown.replace("\n", "")
+        )
+        assert len(shown.splitlines()) == 3 and "\\x1b[2J" in shown
+    else:
+        names, first, second = csv.reader(io.StringIO(shown, newline=""))
+        assert names == ["n", *STEERING] and first == ["1", *STEERING] and second[0] == ""

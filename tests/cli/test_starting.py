@@ -76,7 +76,8 @@ def test_several_files_and_a_database_become_one_catalog(folder: Path, run: Run)
 
 def test_nothing_from_the_rows_is_in_the_file(folder: Path, run: Run) -> None:
     run("init", "people.csv", "--unit", "user_id", "--budget", "1", "--yes")
-    text = (folder / "curator.yaml").read_text()
+    lines = (folder / "curator.yaml").read_text().splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("id:"))  # random digits
     assert not [word for word in ("north", "south", "69", "299") if word in text]
     assert "guessed from rows" in text and "That is a leak" in text
     run("init", "people.parquet", "--unit", "user_id", "--budget", "1", "--yes", "--force")

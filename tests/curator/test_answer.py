@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -202,3 +203,32 @@ def test_who_exceeds_a_cap_is_said_at_the_confidence_of_the_question(curator: Cu
 def test_a_chart_is_drawn_at_a_confidence(answer: Answer) -> None:
     pytest.importorskip("altair")
     assert answer.plot().to_dict() == answer.plot(0.95).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("missing/a.csv", "missing/a.csv cannot be written: no such file or directory; name another file."),
+        (".", ". cannot be written: is a directory; name another file."),
+        ("\ud800", "path cannot be written to: the path holds half a character (a lone surrogate)."),
+        ("a\0", "path cannot be written to: the path holds the character NUL."),
+        ("x" * 5000, "path cannot be written to: the path is longer than one may be."),
+        (3.5, "path must be the path of a file, or left out for CSV as text."),
+        (b"a.csv", "path must be the path of a file, or left out for CSV as text."),
+        ("", "path must be the path of a file, or left out for CSV as text."),
+    ],
+)
+def test_csv_goes_to_a_file_that_can_be_written(
+    answer: Answer, path: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput) as told:
+        answer.to_csv(path)
+    assert str(told.value) == said
+
+
+def test_an_odd_confidence_of_a_chart_is_refused(answer: Answer) -> None:
+    pytest.importorskip("altair")
+    for odd in (np.array([1, 2]), 0, "x", float("nan"), object()):
+        with pytest.raises(InvalidInput, match="must be a confidence between 0 and 1"):
+            answer.plot(odd)

@@ -365,6 +365,13 @@ def test_tables_that_are_no_mapping_are_refused_in_words(tables: object) -> None
         Curator.from_tables(tables=tables)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("ledger", ["x" * 5000, "x\0", "\ud800", "postgresql://ana:ses@me@host/x"])
+def test_a_ledger_where_none_can_be_is_refused_in_a_short_sentence(ledger: str) -> None:
+    with pytest.raises(InvalidInput, match="ledger cannot be kept there: ") as told:
+        make(ledger=ledger, new_ledger=True)
+    assert len(str(told.value)) < 100 and "me@" not in str(told.value)
+
+
 def test_other_ranks_of_the_same_rows_are_free_afterwards() -> None:
     with make() as curator:
         first = curator.ask("SELECT MEDIAN(pay) AS middle FROM people", epsilon=4.0)

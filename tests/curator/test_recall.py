@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +85,51 @@ def test_other_rows_are_other_data_whatever_the_times_say(tmp_path: Path) -> Non
         rows.write_bytes(before)
         assert curator.ask(COUNT, epsilon=1.0).recalled
         assert curator.budget()[0].left.epsilon == 8
+
+
+CHANGED_FILES = """
+sources: {s: {%s}}
+tables: {people: {source: s, unit: id, columns: {id: {type: integer}, age: {type: integer}}}}
+budget: {epsilon: 1000, delta: 0}
+"""
+OF_AGE_2 = "SELECT COUNT(*) AS n FROM people WHERE age = 2"
+
+
+def csv_of(file: Path, age: int) -> None:
+    file.write_text("id,age\n" + "".join(f"{row},{age}\n" for row in range(200)))
+
+
+def database_of(file: Path, age: int) -> None:
+    """Write a database from another process, as long as this one has it attached."""
+    made = f"CREATE OR REPLACE TABLE people AS SELECT range AS id, {age} AS age FROM range(200)"
+    again = f"UPDATE people SET age = {age}"
+    run = f"import duckdb; duckdb.connect({str(file)!r}).execute({again if file.exists() else made!r})"
+    subprocess.run([sys.executable, "-c", run], check=True)
+
+
+@pytest.mark.parametrize(("kind", "write"), [("csv", csv_of), ("duckdb", database_of)])
+@pytest.mark.filterwarnings("ignore:budget")
+def test_an_answer_is_about_the_rows_under_whose_version_it_is_on_record(
+    tmp_path: Path, kind: str, write: Callable[[Path, int], None]
+) -> None:
+    """A file is changed in place while a curator is open; its size, its inode and its time stay the same."""
+    rows, file = tmp_path / f"people.{kind}", tmp_path / "curator.yaml"
+    file.write_text(CHANGED_FILES % f"{kind}: people.{kind}")
+    write(rows, 1)
+    with Curator.open(file, new_ledger=True) as curator:
+        assert abs(curator.ask(OF_AGE_2, epsilon=50.0).to_arrow()["n"][0].as_py()) < 20
+        seen = rows.stat()
+        write(rows, 2)
+        os.utime(rows, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        now = rows.stat()
+        assert (now.st_size, now.st_ino, now.st_mtime_ns) == (seen.st_size, seen.st_ino, seen.st_mtime_ns)
+        later = curator.ask(OF_AGE_2, epsilon=50.0)
+        assert not later.recalled and abs(later.to_arrow()["n"][0].as_py() - 200) < 20
+    with Curator.open(file) as curator:
+        again = curator.ask(OF_AGE_2, epsilon=50.0)
+        assert again.recalled and again.to_arrow() == later.to_arrow()
+        rows.touch()
+        assert curator.ask(OF_AGE_2, epsilon=50.0).recalled
 
 
 def test_a_cheaper_ask_gets_the_better_answer_on_record(tmp_path: Path) -> None:

@@ -6,10 +6,11 @@ import dataclasses
 import inspect
 from typing import get_type_hints
 
+import numpy as np
 import pytest
 
-from incrowd import Curator
-from incrowd.curator.request import Options, Request
+from incrowd import Curator, InvalidInput
+from incrowd.curator.request import Options, Request, request_of
 
 FIELDS = {field.name: field for field in dataclasses.fields(Request)}
 
@@ -40,3 +41,17 @@ def test_nothing_is_decided_but_that_shrinking_is_undone() -> None:
 def test_options_are_named() -> None:
     with pytest.raises(TypeError):
         Request("SELECT 1", 0.5, 1e-6)  # type: ignore[misc]
+
+
+def test_a_truth_value_is_no_number() -> None:
+    for name in ("epsilon", "within", "delta", "confidence"):
+        for truth in (True, np.False_, np.array(True)):
+            with pytest.raises(InvalidInput, match=f"^{name} must .*, not a truth value"):
+                Request("SELECT 1", **{name: truth})
+
+
+def test_an_option_that_is_none_is_told_with_what_is_meant() -> None:
+    with pytest.raises(InvalidInput) as told:
+        request_of("ask", "SELECT 1", None, {"epsilno": 1})
+    assert str(told.value) == "ask has no option epsilno; perhaps you mean epsilon."
+    assert request_of("ask", "SELECT 1", 0.5, {"within": 3}) == Request("SELECT 1", 0.5, within=3)

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.sql import ContributionBounds, bounds_of, count_bounds, number, parse
+from incrowd.query.sql import (
+    MOST_LISTED,
+    ContributionBounds,
+    Question,
+    bounds_of,
+    count_bounds,
+    number,
+    parse,
+)
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
 
@@ -225,3 +233,26 @@ def test_bounds_stay_with_the_aggregate_and_out_of_the_sql(name: str, per: str) 
 def test_parentheses_that_carry_a_clause_are_not_taken_off(sql: str) -> None:
     with pytest.raises(QueryError, match="Only SELECT can be asked"):
         parse(sql)
+
+
+def listed(values: int) -> str:
+    return "SELECT COUNT(*) FROM t WHERE a IN (" + ", ".join(map(str, range(values))) + ") AND b IN (1, 2)"
+
+
+def test_a_long_list_is_refused_before_it_is_planned() -> None:
+    assert isinstance(parse(listed(MOST_LISTED)), Question)
+    for sql in (
+        listed(MOST_LISTED + 1),
+        listed(300_000),
+        f"SELECT * FROM (VALUES (1){', (1)' * 20_000}) AS v",
+    ):
+        with pytest.raises(QueryError) as told:
+            parse(sql)
+        assert str(told.value) == (
+            "A list in the SQL holds more than 20,000 values; let the owner put them into a public table, "
+            "and JOIN that."
+        )
+
+
+def test_lists_are_counted_each_by_itself() -> None:
+    parse("SELECT COUNT(*) FROM t WHERE " + " OR ".join(f"a IN ({k}, 1, (2))" for k in range(900)))

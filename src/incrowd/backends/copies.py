@@ -1,10 +1,10 @@
 """Private columnar copies of files that are slow or unsafe to read again for every question.
 
 Copies lie in a folder beside the ledger that only its owner may enter, or in a temporary folder if the
-catalog has no file. A copy's name depends on the source's path, size and time of change and on the recipe
-(the SQL that reads it), so a changed file or declaration gets a new copy. Copies that no table needs any more
-are removed. A checksum detects damage, but not tampering: whoever can write to the folder can also write a
-checksum.
+catalog has no file. A copy's name depends on the source's path and content (`contents`) and on the recipe
+(the SQL that reads it), so a changed file or declaration gets a new copy: a copy holds the rows that the
+version of the data names. Copies that no table needs any more are removed. A checksum detects damage, but not
+tampering: whoever can write to the folder can also write a checksum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from incrowd.backends.contents import Contents, State, identity
 from incrowd.backends.private_folders import PrivateFolder, private
+from incrowd.errors import CatalogError
 
 _FORMAT = "1"
 """Increase this number when copies of an older version must not be used any more."""
@@ -27,14 +29,6 @@ _HALF_WRITTEN = ".new"
 _OURS = (_SUFFIX, ".sum", ".seen", _HALF_WRITTEN)
 _ABANDONED = 86_400.0
 """Seconds after which an unfinished copy counts as abandoned."""
-
-
-def identity(path: str | Path) -> str:
-    """A text that changes when a file, or DuckDB's log beside it, may have changed."""
-    seen = Path(path).stat()
-    log = Path(f"{path}.wal")
-    later = f" {log.stat().st_size} {log.stat().st_mtime_ns}" if log.exists() else ""
-    return f"{path} {seen.st_size} {seen.st_mtime_ns} {seen.st_ino}{later}"
 
 
 class Copies:
@@ -47,6 +41,7 @@ class Copies:
         self._user = ""
         self._used: dict[str, set[Path]] = defaultdict(set)
         self._temporary: PrivateFolder | None = None
+        self._contents = Contents(lambda: self.folder)
 
     @property
     def folder(self) -> Path:
@@ -60,9 +55,14 @@ class Copies:
             self._folder = self._temporary.path
         return self._folder
 
+    def state(self, source: str) -> State:
+        """A file as it is now; OSError if it is gone or changes meanwhile."""
+        return self._contents.state(source)
+
     def copy(self, source: str, recipe: str, write: Callable[[Path], None]) -> Path:
-        """The copy of a file. `write` creates it unless an undamaged one exists."""
-        place = self._place(source, recipe, _SUFFIX)
+        """The copy of a file as it is now. `write` creates it unless an undamaged one exists."""
+        now = self.state(source)
+        place = self._place(now, recipe, _SUFFIX)
         if self.whole(place):
             return place
         sums = place.with_suffix(".sum")
@@ -72,6 +72,8 @@ class Copies:
             try:
                 new.touch(0o600)
                 write(new)
+                if self.state(source) != now:
+                    raise changed(self._user)
                 _written(sums, _checksum(new))
                 new.replace(place)
             finally:
@@ -107,14 +109,15 @@ class Copies:
             if not (kept or (file.suffix == _HALF_WRITTEN and not _abandoned(file))):
                 _remove(file)
 
-    def seen(self, source: str, recipe: str) -> bool:
-        """True if a file was noted with this recipe and has not changed since."""
-        return self._place(source, recipe, ".seen").exists()
+    def seen(self, file: State, recipe: str) -> bool:
+        """True if a file was noted with this recipe and the content that it has."""
+        return self._place(file, recipe, ".seen").exists()
 
-    def note(self, source: str, recipe: str) -> None:
-        """Remember a file as it is now."""
-        self._forget(source, recipe)
-        _written(self._place(source, recipe, ".seen"), "")
+    def note(self, file: State, recipe: str) -> None:
+        """Remember a file that was read in this state, unless it has changed meanwhile."""
+        if self.state(file.path) == file:
+            self._forget(file.path, recipe)
+            _written(self._place(file, recipe, ".seen"), "")
 
     def remembered(self, table: str, recipe: str) -> frozenset[str]:
         """The digests of a table's files that were read with this recipe.
@@ -134,11 +137,8 @@ class Copies:
         self._used[self._user].add(place)
         return place
 
-    def _place(self, source: str, recipe: str, suffix: str) -> Path:
-        file = Path(source).resolve()
-        # A file's modification time can be set back; the change time of its status cannot.
-        now = digest(f"{identity(file)} {file.stat().st_ctime_ns}")
-        place = self.folder / f"{self._stem(source, recipe)}-{now}{suffix}"
+    def _place(self, file: State, recipe: str, suffix: str) -> Path:
+        place = self.folder / f"{self._stem(file.path, recipe)}-{digest(file.word)}{suffix}"
         self._used[self._user].add(place)
         return place
 
@@ -154,6 +154,11 @@ class Copies:
         """Remove a temporary folder."""
         if self._temporary is not None:
             self._temporary.close()
+
+
+def changed(table: str) -> CatalogError:
+    """The error for a file that another program writes to."""
+    return CatalogError(f"tables.{table}: its files changed while they were read; try again.")
 
 
 def _written(file: Path, content: str) -> None:

@@ -24,8 +24,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.backends.backend import Progress, Snapshot
-from incrowd.backends.contents import Contents
-from incrowd.backends.copies import Copies, identity
+from incrowd.backends.contents import State
+from incrowd.backends.copies import Copies, changed, digest
 from incrowd.backends.duckdb_database import table_piece
 from incrowd.backends.duckdb_files import (
     copied,
@@ -63,8 +63,8 @@ _SETTINGS = (
 )
 
 
-_Seen = Mapping[str, tuple[str, ...]]
-"""By table, a text for each of its files that changes when the file may have changed."""
+_Seen = Mapping[str, tuple[State, ...]]
+"""By table, its files as they were when they were looked at; none for frames."""
 
 
 class DuckDB:
@@ -76,8 +76,7 @@ class DuckDB:
         self._mark = secrets.token_hex(16)
         self._lock = threading.Lock()
         self._copies = Copies(catalog.copies)
-        self._contents = Contents(lambda: self._copies.folder)
-        self._seen: dict[str, tuple[str, ...]] = {}
+        self._seen: dict[str, tuple[State, ...]] = {}
         self._attached: dict[str, str] = {}
         self._prover = Prover(
             "duckdb", private=[name for name, table in catalog.tables.items() if table.private]
@@ -99,8 +98,8 @@ class DuckDB:
             self._look_again(tables)
 
     def _look_again(self, tables: Iterable[str]) -> None:
-        changed = [name for name in tables if not self._at_rest(name)]
-        for name in changed:
+        others = [name for name in tables if not self._at_rest(name)]
+        for name in others:
             now = self._files_now(name)
             failure = ""
             try:
@@ -114,9 +113,9 @@ class DuckDB:
                     "no other program writes to them, and that the disk is not full."
                 )
             if self._files_now(name) != now:
-                raise CatalogError(f"tables.{name}: its files changed while they were read; try again.")
+                raise changed(name)
             self._seen[name] = now
-        if changed:
+        if others:
             self._copies.sweep()
 
     def _at_rest(self, name: str) -> bool:
@@ -127,13 +126,13 @@ class DuckDB:
             return False
         return same and all(self._copies.whole(copy) for copy in self._copies.used_by(name))
 
-    def _files_now(self, name: str) -> tuple[str, ...]:
-        """A text for each file that changes when the file may have changed; empty for frames."""
+    def _files_now(self, name: str) -> tuple[State, ...]:
+        """The files of a table as they are now; none for frames."""
         if self._catalog.source_of(name).kind in ("frame", "url"):
             return ()
         with contextlib.suppress(OSError):
-            return tuple(identity(path) for path in self._catalog.files(name))
-        raise CatalogError(f"tables.{name}: a file is gone while it is looked at; try again.")
+            return tuple(map(self._copies.state, self._catalog.files(name)))
+        raise CatalogError(f"tables.{name}: a file changed while it was looked at; try again.")
 
     def _define(self, name: str) -> None:
         pieces = self._pieces(name)
@@ -195,7 +194,7 @@ class DuckDB:
 
     def _attach(self, path: str) -> str:
         """Attach a database in its current state and return the name it has then."""
-        name = f"source_{hashlib.sha256(identity(path).encode()).hexdigest()[:16]}"
+        name = f"source_{digest(repr(self._copies.state(path)))}"
         before = self._attached.get(path)
         if before not in (None, name):
             self._connection.execute(f"DETACH {before}")
@@ -250,7 +249,8 @@ class DuckDB:
         """
         for piece, tree in zip(pieces, self._selects(name, pieces, others), strict=True):
             recipe = f"read {piece.types} {self._catalog.tables[name].columns}"
-            if piece.files and all(self._copies.seen(file, recipe) for file in piece.files):
+            files = [self._copies.state(file) for file in piece.files]
+            if files and all(self._copies.seen(file, recipe) for file in files):
                 continue
             select = text_of(tree)
             columns = ", ".join(quoted(column) for column in described(self._connection, f"({select}) AS t"))
@@ -261,7 +261,7 @@ class DuckDB:
                 )
             except duckdb.Error:
                 return False
-            for file in piece.files:
+            for file in files:
                 self._copies.note(file, recipe)
         return True
 
@@ -275,22 +275,15 @@ class DuckDB:
         It is the same after `touch`, for other names of files, and for copies of them (`contents`). A digest
         of a frame would let readers of the ledger test guesses about its rows.
         """
+        with self._lock:
+            return self._version({name: self._files_now(name) for name in tables})
+
+    def _version(self, seen: _Seen) -> str:
         mark = hashlib.sha256()
-        for name in sorted(tables):
-            for line in self._words(name) or [self._mark]:
+        for name in sorted(seen):
+            for line in sorted(map(_content, seen[name])) or [self._mark]:
                 mark.update(f"{name} {line}\n".encode("utf-8", "surrogateescape"))
         return mark.hexdigest()
-
-    def _words(self, name: str) -> list[str]:
-        """A text for what each file of a table holds; empty for frames."""
-        if self._catalog.source_of(name).kind in ("frame", "url"):
-            return []
-        with contextlib.suppress(OSError):
-            return sorted(
-                f"{self._contents.word(path)} {[part for part in Path(path).parts[:-1] if '=' in part]}"
-                for path in self._catalog.files(name)
-            )
-        raise CatalogError(f"tables.{name}: a file changed while it was looked at; try again.")
 
     @contextlib.contextmanager
     def snapshot(self, tables: Iterable[str]) -> Iterator[Snapshot]:
@@ -299,15 +292,15 @@ class DuckDB:
         A statement is refused once a file is another, even if a question in between has checked that one.
         """
         names = list(tables)
-        self.refresh(names)
         with self._lock:
+            self._look_again(names)
             seen = {name: self._seen[name] for name in names}
 
         def run(tree: exp.Query, progress: Progress | None) -> pa.Table:
             self.prove(tree)
             return self._run(tree, progress, seen)
 
-        yield Snapshot(self.version(names), run)
+        yield Snapshot(self._version(seen), run)
 
     def prove(self, tree: exp.Query) -> None:
         """BackendError unless no row can make the statement raise."""
@@ -360,3 +353,8 @@ class DuckDB:
         self._connection.close()
         self._copies.close()
         self._spill.close()
+
+
+def _content(file: State) -> str:
+    """A text for what a file holds, and for the folders above it that name columns."""
+    return f"{file.word} {[part for part in Path(file.path).parts[:-1] if '=' in part]}"

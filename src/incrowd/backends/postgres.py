@@ -10,6 +10,7 @@ parallel plans.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -84,7 +85,7 @@ class Postgres:
                 settle(connection, self._timeout)
                 return {name: checked(connection, name, oid) for name, oid in oids.items()}
         except psycopg.Error as error:
-            failed = _first_line(error)
+            failed = _failed(error)
         # Raised outside the handler, so that the new error does not carry the old one as its context.
         raise CatalogError(f"sources: the database cannot be reached: {failed}")
 
@@ -101,7 +102,7 @@ class Postgres:
                     for oid, name in readable
                 }
         except psycopg.Error as error:
-            failed = _first_line(error)
+            failed = _failed(error)
         raise CatalogError(f"The database cannot be reached: {failed}")
 
     def _place(self, name: str) -> tuple[str, ...]:
@@ -290,11 +291,32 @@ def _unreachable(failure: str) -> str:
     )
 
 
-def _first_line(error: Exception) -> str:
-    """What the driver or the server says, without the URL or the password in it."""
-    if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is None:
-        # The driver quotes the part of a URL that it cannot read.
+_NOT_CONNECTED = {
+    "password|authentication|pg_hba|role .* does not exist|not permitted to log in": (
+        "the server refuses the role or its password; mend the URL"
+    ),
+    "database .* does not exist": "the server has no such database; mend the URL, or create it",
+    "resolve|translate|name or service": (
+        "no server has the name of its host; mend the URL, and write letters of a password such as @ / # ? "
+        "and : as %40 %2F %23 %3F and %3A"
+    ),
+    "refused|no such file": "no server answers at its host and port; start it, or mend the URL",
+    "timeout|timed out": "the server does not answer; see that it runs and that the network lets you through",
+    "starting up|shutting down|recovery": "the server is being started or stopped; try again in a moment",
+    "too many|slots": "the server has no connection to spare; try again, or let it have more",
+    "ssl|certificate": "no encrypted connection comes about; see sslmode in the URL",
+}
+"""What the driver says where there is no connection, and how we say it: its words may quote a password."""
+
+
+def _failed(error: psycopg.Error) -> str:
+    """What the driver or the server says, without anything of the URL."""
+    if error.sqlstate is not None:
+        lines = str(error).strip().splitlines()
+        line = lines[0] if lines else type(error).__name__
+        return line if line.endswith(".") else line + "."
+    if isinstance(error, psycopg.ProgrammingError):
         return "its URL is not understood; write postgresql://role@host/database, special letters as %20."
-    lines = str(error).strip().splitlines()
-    line = lines[0] if lines else type(error).__name__
-    return line if line.endswith(".") else line + "."
+    said = str(error)
+    meanings = (meant for words, meant in _NOT_CONNECTED.items() if re.search(words, said, re.IGNORECASE))
+    return next(meanings, "see that its URL is right, that it runs and that it lets the role in") + "."

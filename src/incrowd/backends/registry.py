@@ -15,6 +15,7 @@ from incrowd.backends.backend import Backend
 from incrowd.backends.duckdb import DuckDB
 from incrowd.backends.sources import one_url
 from incrowd.catalog import Catalog
+from incrowd.catalog.addresses import wrong_url
 from incrowd.errors import CatalogError
 
 Engine = Callable[[Catalog], Backend]
@@ -44,6 +45,8 @@ def open_backend(catalog: Catalog, frames: Mapping[str, Any] | None = None) -> B
 
 def describe(url: str) -> dict[str, dict[str, str]]:
     """The tables of a database that its role may read, with the types of their columns."""
+    if wrong := wrong_url(url):
+        raise CatalogError(f"The database's URL is not understood: {wrong}.")
     scheme = url.partition("://")[0].lower()
     listing = getattr(_engine(scheme), "describe", None)
     if listing is None:

@@ -96,6 +96,11 @@ def master_of(url: str) -> str | None:
     return rest if re.fullmatch(r"local(\[[^\]]*\])?", rest) else url
 
 
+def _without_user(master: str) -> str:
+    """A master's URL without a user and a password, for messages."""
+    return re.sub("//.*@", "//", master)
+
+
 def sealed(work: Callable[[], Result], failed: Callable[[str], IncrowdError]) -> Result:
     """The result of `work`. An error of the engine becomes `failed(name)`, with the name of its type.
 
@@ -115,7 +120,7 @@ def sealed(work: Callable[[], Result], failed: Callable[[str], IncrowdError]) ->
 def open_session(url: str, settings: Mapping[str, str]) -> Session:
     """A new session with these settings, and Spark's defaults for all others that can change an answer."""
     master = master_of(url)
-    where = "the Spark Connect server" if master is None else f"Spark at {master}"
+    where = "the Spark Connect server" if master is None else f"Spark at {_without_user(master)}"
     return sealed(
         lambda: _opened(url, master, settings),
         lambda name: CatalogError(

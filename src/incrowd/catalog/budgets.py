@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, model_validator
 
+from incrowd.catalog.addresses import account_place
 from incrowd.catalog.declaration import (
     Confidence,
     Declaration,
@@ -112,7 +113,9 @@ def read_anchor(value: Any) -> Any:
     if isinstance(value, list | tuple):
         if not value or not all(isinstance(word, str) for word in value):
             raise fault("expected the words of a command, such as [ssh, host, keep-head]")
+        if any("\0" in word for word in value):
+            raise fault("the words of a command must not hold the character NUL; leave it out")
         return tuple(value)
     if not isinstance(value, str):
         raise fault(f"expected a path, a URL, or the words of a command as a list, not {shown(value)}")
-    return value
+    return account_place(value)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
 
+from incrowd.catalog.addresses import account_place, is_url, wrong_path
 from incrowd.catalog.bought import NOTHING, BoughtTable
 from incrowd.catalog.budgets import (
     Analyst,
@@ -67,7 +68,10 @@ class Catalog(Declaration):
     analysts: Mapping[Name, Analyst] = Field(default_factory=dict)
     defaults: Defaults = Defaults()
     sharing: Annotated[Sharing, BeforeValidator(read_sharing)] = "own"
-    ledger: Name | None = Field(default=None, repr=False)  # a URL may hold a password
+    ledger: Annotated[Name, AfterValidator(account_place)] | None = Field(
+        default=None,
+        repr=False,  # a URL may hold a password
+    )
     anchor: Annotated[Name | tuple[Text, ...], BeforeValidator(read_anchor)] | None = Field(
         default=None, repr=False
     )
@@ -115,8 +119,18 @@ class Catalog(Declaration):
                 kind = self.sources[table.source].kind
             if table.path is not None and kind not in ("csv", "parquet", "url"):
                 raise fault(f"a {kind} source has no files to choose; use table", "tables", name, "path")
+            if kind in ("csv", "parquet"):
+                self._check_paths(name, table.path or ())
             if table.table is not None and kind in ("csv", "parquet", "frame"):
                 raise fault(f"a {kind} source holds one table; leave this out", "tables", name, "table")
+
+    def _check_paths(self, name: str, paths: tuple[str, ...]) -> None:
+        for path in paths:
+            if is_url(path):
+                said = "expected paths below the source's, not a URL; copy the file there"
+                raise fault(said, "tables", name, "path")
+            if wrong := wrong_path(path):
+                raise fault(wrong, "tables", name, "path")
 
     def _check_domains(self) -> None:
         for name, table in self.tables.items():
@@ -303,13 +317,26 @@ class Catalog(Declaration):
         """
         by_inode: dict[tuple[int, int], str] = {}
         for pattern in self.patterns(table):
-            matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (patterns may be absolute)
-            matches = [pattern] if Path(pattern).is_file() else sorted(matches)
-            places = [file for file in map(Path, matches) if file.is_file() and file.parent != self.copies]
-            if not places:
-                name = self.tables[table].source or next(iter(self.sources))
-                raise CatalogError(f"sources.{name}: no file at {pattern}, which table {table} needs.")
-            for place in places:
+            for place in self._found(pattern, table):
                 held = place.stat()
                 by_inode.setdefault((held.st_dev, held.st_ino), str(place))
         return tuple(sorted(by_inode.values()))
+
+    def _found(self, pattern: str, table: str) -> list[Path]:
+        """The files at a pattern; CatalogError if there are none."""
+        try:
+            matches = glob.glob(pattern, recursive=True)  # noqa: PTH207 (patterns may be absolute)
+            matches = [pattern] if Path(pattern).is_file() else sorted(matches)
+            places = [file for file in map(Path, matches) if file.is_file() and file.parent != self.copies]
+            folder = Path(pattern).is_dir()
+        except OSError:  # a path that is too long below its folder, say
+            places, folder = [], False
+        if places:
+            return places
+        source = f"sources.{self.tables[table].source or next(iter(self.sources))}"
+        if folder:
+            raise CatalogError(
+                f"{source}: {pattern} is a folder, and table {table} needs files; name those in it, as in "
+                f"{Path(pattern).name}/*.{self.source_of(table).kind}."
+            )
+        raise CatalogError(f"{source}: no file at {pattern}, which table {table} needs.")

@@ -87,7 +87,7 @@ def typed(value: object, kind: Type) -> Scalar:
 def _integer(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise fault(f"{shown(value)} is not a value of type integer")
-    if not math.isfinite(value) or value != int(value):
+    if not isinstance(value, int) and (not math.isfinite(value) or value != int(value)):
         raise fault(f"{shown(value)} is not a whole number; the column's type is integer")
     if int(value) not in _INT64:
         raise fault(f"{shown(value)} is beyond the 64-bit integers")

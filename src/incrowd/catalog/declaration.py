@@ -11,6 +11,7 @@ import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -83,6 +84,8 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, list | tuple):
         return "a list"
+    if not isinstance(value, str | bytes | numbers.Number | date) and getattr(value, "shape", None) != ():
+        return f"a {type(value).__name__}"
     try:
         text = repr(value) if isinstance(value, str) else str(value)
     except ValueError:  # Python refuses to write an int of more than 4,300 digits

@@ -12,8 +12,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from incrowd.catalog.addresses import local_path, server_url
 from incrowd.catalog.columns import Column
 from incrowd.catalog.declaration import (
     PLACEHOLDER,
@@ -42,16 +43,25 @@ def _paths(value: object) -> tuple[str, ...]:
     return tuple(paths)
 
 
+def _local_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(local_path, paths))
+
+
 Paths = Annotated[tuple[str, ...], BeforeValidator(_paths)]
+LocalPath = Annotated[Name, AfterValidator(local_path)]
+ServerURL = Annotated[Name, AfterValidator(server_url)]
+LocalPaths = Annotated[Paths, AfterValidator(_local_paths)]
 
 
 _SIZE = re.compile(r"([1-9][0-9]{0,11})(?:\.([0-9]{1,3}))? ?([KMGT])i?B", re.IGNORECASE)
-_SMALLEST = 100 << 20
+_SMALLEST, _LARGEST = 100 << 20, 1000 << 40
+_LONGEST = 2_000_000
+"""Seconds that a statement may take: PostgreSQL counts milliseconds in 31 bits."""
 
 
 def _memory(value: object) -> int:
     """A number of bytes, written as 4GB; a thousand or 1,024 makes no difference worth a distinction."""
-    if type(value) is int and value >= _SMALLEST:
+    if type(value) is int and _SMALLEST <= value <= _LARGEST:
         return value
     size = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if size is None:
@@ -59,10 +69,19 @@ def _memory(value: object) -> int:
     amount = int(float(f"{size[1]}.{size[2] or 0}") * 1024 ** ("KMGT".index(size[3].upper()) + 1))
     if amount < _SMALLEST:
         raise fault(f"must be at least 100MB, not {shown(value)}")
+    if amount > _LARGEST:
+        raise fault(f"must be at most 1000TB, not {shown(value)}; leave it out for the engine's own limit")
     return amount
 
 
+def _timeout(value: int) -> int:
+    if value > _LONGEST:
+        raise fault(f"must be at most {_LONGEST:,} seconds, not {shown(value)}")
+    return value
+
+
 Memory = Annotated[int, BeforeValidator(_memory)]
+Timeout = Annotated[Count, AfterValidator(_timeout)]
 
 
 class Source(Declaration):
@@ -73,12 +92,14 @@ class Source(Declaration):
     before it writes to disk, such as 4GB; a server at a URL has settings of its own for that.
     """
 
-    duckdb: Name | None = None
-    csv: Paths | None = None
-    parquet: Paths | None = None
-    url: Name | None = Field(default=None, repr=False)  # it may hold a password
+    duckdb: LocalPath | None = None
+    csv: LocalPaths | None = None
+    parquet: LocalPaths | None = None
+    url: Annotated[Name, AfterValidator(server_url)] | None = Field(
+        default=None, repr=False
+    )  # it may hold a password
     frame: Name | None = None
-    timeout: Count | None = None
+    timeout: Timeout | None = None
     memory: Memory | None = None
 
     @model_validator(mode="after")

@@ -6,9 +6,7 @@ These commands read no table and create no ledger.
 from __future__ import annotations
 
 import math
-import sys
 from contextlib import closing, nullcontext, suppress
-from csv import writer as csv_writer
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -103,7 +101,12 @@ def show(
     for entry in entries:
         when = entry.at[:19].replace("T", " ")
         table.add_row(
-            str(entry.seq), when, entry.kind, Text(entry.analyst), _cost(entry, delta), Text(_words(entry))
+            str(entry.seq),
+            when,
+            entry.kind,
+            Text(screen.visible(entry.analyst)),
+            _cost(entry, delta),
+            Text(screen.visible(_words(entry))),
         )
     console = screen.console()
     console.print(table)
@@ -126,18 +129,13 @@ def export(
         if not csv:
             screen.emit_json({"entries": [_entry_json(entry) for entry in opened.entries()]})
             return
-        writer = csv_writer(sys.stdout, lineterminator="\n")
-        writer.writerow(EXPORTED)
-        for entry in opened.entries():
-            answered = entry.content().get("reservation", "")
-            row = (entry.seq, entry.at, entry.kind, entry.analyst, _cost(entry, delta), _words(entry, None))
-            writer.writerow([*(_unexecuted(cell) for cell in row), answered, entry.hash])
+        screen.emit_csv(EXPORTED, (_entry_row(entry, delta) for entry in opened.entries()))
 
 
-def _unexecuted(cell: object) -> object:
-    """A cell that no spreadsheet takes for a formula."""
-    text = str(cell)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+def _entry_row(entry: Entry, delta: float) -> list[Any]:
+    answered = entry.content().get("reservation", "")
+    words = (entry.kind, entry.analyst, _cost(entry, delta), _words(entry, None))
+    return [entry.seq, entry.at, *words, answered, entry.hash]
 
 
 def _words(entry: Entry, most: int | None = 200) -> str:
@@ -213,7 +211,7 @@ def verify(
         check = opened.verify(known)
     if not check.ok:
         for fault in check.faults:
-            screen.aside().print(Text(fault, style="red"))
+            screen.aside().print(Text(screen.visible(fault), style="red"))
         check.require()
     if json:
         about = {"entries": check.entries, "reservations": check.reservations, "unanswered": check.unanswered}

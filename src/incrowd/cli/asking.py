@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv as csv_format
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,12 +62,7 @@ def ask(
         if json:
             screen.emit_json(answer_json(answer, table, intervals))
         elif csv:
-            writer = csv_format.writer(sys.stdout, lineterminator="\n")
-            writer.writerow(map(screen.csv_cell, table.column_names))
-            writer.writerows(
-                [["" if value is None else screen.csv_cell(value) for value in row] for row in rows_of(table)]
-            )
-            sys.stdout.flush()
+            screen.emit_csv(table.column_names, rows_of(table))
         else:
             show_answer(answer, table)
 
@@ -191,7 +185,7 @@ def show_price(price: Price) -> None:
             said = f"± {screen.number(float(f'{width:.4g}'))}"
         else:
             said = str(price.expected.get(name, "known with the answer"))
-        widths.add_row(Text(name), Text(said))
+        widths.add_row(Text(screen.visible(name)), Text(said))
     console.print(widths)
     lines = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in ("what is released", "noise", "share"):
@@ -199,7 +193,7 @@ def show_price(price: Price) -> None:
     for line in price.lines:
         share = f"mu {line.mu:.4g}" if line.noise == "gaussian" else f"epsilon {float(line.epsilon):.4g}"
         share += f", delta {float(line.delta):.3g}" if line.delta else ""
-        lines.add_row(Text(line.label), line.noise, share)
+        lines.add_row(Text(screen.visible(line.label)), line.noise, share)
     console.print(lines)
     for note in price.notes:
         console.print(Text(screen.visible(note), style="dim"))

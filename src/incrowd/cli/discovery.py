@@ -35,10 +35,11 @@ class TableFile:
 
 def read_tables(files: Sequence[str], root: Path) -> list[TableFile]:
     """The tables of all files, or of the database at a URL; paths in their sources start from `root`."""
+    from incrowd.catalog.addresses import is_url
     from incrowd.catalog.names import fold
 
     tables: list[TableFile] = []
-    if any("://" in file for file in files):
+    if any(map(is_url, files)):
         if len(files) > 1:
             raise InvalidInput("Give one database alone: the tables of a catalog are on one engine.")
         from incrowd.backends import describe

@@ -98,7 +98,9 @@ def _show_plan(tuning: Tuning) -> None:
     for name in ("what is measured", "epsilon", "fewer units than this cannot be seen"):
         lines.add_column(name, justify="left" if name.startswith("what") else "right", overflow="fold")
     for measured in tuning.measurements:
-        lines.add_row(Text(measured.said), f"{measured.epsilon:.4g}", f"about {measured.unseen:,}")
+        lines.add_row(
+            Text(screen.visible(measured.said)), f"{measured.epsilon:.4g}", f"about {measured.unseen:,}"
+        )
     console = screen.console()
     console.print(lines)
     total = screen.promise(tuning.price.epsilon, tuning.price.delta)
@@ -135,11 +137,11 @@ def _show(profile: Profile, path: Path) -> None:
         rows.add_column(name, overflow="fold")
     for reading in profile.readings:
         place = f"{reading.table}.{reading.column}" if reading.column else reading.table
-        value = Text(reading.value, style="bold" if reading.proposed else "")
+        value = Text(screen.visible(reading.value), style="bold" if reading.proposed else "")
         rows.add_row(Text(place), Text(reading.what), value, Text(reading.interval), f"{reading.epsilon:.3g}")
     console.print(rows)
     for remark in profile.remarks:
-        console.print(Text(remark, style="dim"))
+        console.print(Text(screen.visible(remark), style="dim"))
     cost = "On record: free" if profile.recalled else f"Paid {screen.promise(profile.epsilon, profile.delta)}"
     count = len(profile.proposals)
     console.print(

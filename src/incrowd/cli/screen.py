@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+import re
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -30,6 +34,8 @@ PATIENCE = 1.0
 BAR = 20
 MOST_ROWS = 200
 """How many rows of an answer a terminal shows; CSV and JSON have all."""
+
+_STRANGE = re.compile(r"[^\n -~]")
 
 
 def console() -> Console:
@@ -55,23 +61,45 @@ def visible(text: str) -> str:
     >>> visible("caf\u00e9\x1b[2J")
     'caf\u00e9\\\\x1b[2J'
     """
-    steering = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
     return "".join(
-        letter.encode("unicode_escape", "backslashreplace").decode("ascii")
-        if unicodedata.category(letter) in steering
-        else letter
+        letter.encode("unicode_escape", "backslashreplace").decode("ascii") if _steers(letter) else letter
         for letter in text
     )
 
 
-def csv_cell(value: Any) -> Any:
+def _steers(letter: str) -> bool:
+    """Whether a character is for a terminal and not for its reader: controls, bidi marks, half letters."""
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def csv_cell(value: Any, terminal: bool = False) -> Any:
     """A value of a CSV file, with an apostrophe before text that a spreadsheet would compute.
 
-    >>> csv_cell("=HYPERLINK(A1)"), csv_cell(-1.5), csv_cell("a")
-    ("'=HYPERLINK(A1)", -1.5, 'a')
+    On a terminal, text also has its escapes; in a file or a pipe it is the value itself.
+
+    >>> csv_cell("=HYPERLINK(A1)"), csv_cell(-1.5), csv_cell("a"), csv_cell("\a", terminal=True)
+    ("'=HYPERLINK(A1)", -1.5, 'a', '\\\\x07')
     """
-    formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-    return f"'{value}" if formula else value
+    if not isinstance(value, str):
+        return value if not terminal or isinstance(value, int | float | None) else visible(str(value))
+    formula = value.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+    cell = f"'{value}" if formula else value
+    return visible(cell) if terminal else cell
+
+
+def emit_csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print CSV; NULL is an empty field."""
+    terminal = sys.stdout.isatty()
+    for row in chain([names], rows):
+        sys.stdout.write(_csv_line("" if value is None else csv_cell(value, terminal) for value in row))
+    sys.stdout.flush()
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    """A line of CSV that ends in LF. A cell with CR is quoted, as for lines that end in CR LF."""
+    line = io.StringIO(newline="")
+    csv.writer(line).writerow(cells)
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def warn(catalog: Catalog) -> None:
@@ -83,8 +111,9 @@ def warn(catalog: Catalog) -> None:
 
 
 def emit_json(value: object) -> None:
-    """Print strict JSON: no NaN or infinities, dates as text."""
-    print(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    """Print strict JSON: no NaN or infinities, dates as text, what steers a terminal as JSON's escapes."""
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    print(_STRANGE.sub(lambda found: json.dumps(found[0])[1:-1] if _steers(found[0]) else found[0], text))
 
 
 def plain(value: Any) -> Any:
@@ -263,7 +292,7 @@ def balance_table(balances: Sequence[Balance]) -> Table:
         share = share_left(balance)
         most = round_down(balance.affordable)
         table.add_row(
-            Text(balance.cap.whose)
+            Text(visible(balance.cap.whose))
             + Text(f"\n{promise(balance.cap.epsilon, balance.cap.delta)}", style="dim"),
             bar(share),
             Text(percent(share)),

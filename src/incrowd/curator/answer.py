@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from incrowd.catalog.addresses import wrong_path
 from incrowd.curator import quantities, showing
 from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
@@ -174,7 +176,15 @@ class Answer:
         text = csv_of(self.to_arrow(intervals))
         if path is None:
             return text
-        Path(path).write_text(text, encoding="utf-8", newline="")
+        if not isinstance(path, str | os.PathLike) or not str(path).strip():
+            raise InvalidInput("path must be the path of a file, or left out for CSV as text.")
+        if wrong := wrong_path(str(path)):
+            raise InvalidInput(f"path cannot be written to: {wrong}.")
+        try:
+            Path(path).write_text(text, encoding="utf-8", newline="")
+        except OSError as error:
+            reason = (error.strerror or "not writable").lower()
+            raise InvalidInput(f"{path} cannot be written: {reason}; name another file.") from None
         return None
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -209,4 +219,4 @@ class Answer:
         """A chart with error bars: numbers by group."""
         from incrowd.curator.plot import chart
 
-        return chart(for_python(self.to_arrow(confidence or self.confidence)))
+        return chart(for_python(self.intervals(confidence)))

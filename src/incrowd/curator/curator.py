@@ -19,6 +19,7 @@ from typing import Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
+from incrowd.catalog.addresses import wrong_account
 from incrowd.curator import affording, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
@@ -33,7 +34,7 @@ from incrowd.curator.pricing import Price
 from incrowd.curator.profile import Profile
 from incrowd.curator.reading import Rows
 from incrowd.curator.released import Released, pack, unpack
-from incrowd.curator.request import Options, Request, plain_number
+from incrowd.curator.request import Options, Request, plain_number, request_of
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
 from incrowd.errors import BackendError, CatalogError, InvalidInput, NotPermitted
@@ -104,6 +105,8 @@ class Curator:
         """
         if ledger is not None and (not isinstance(ledger, str | Path) or not str(ledger).strip()):
             raise InvalidInput("ledger must be the path of a file, or left out for one in memory.")
+        if wrong := wrong_account(str(ledger or "ledger")):
+            raise InvalidInput(f"ledger cannot be kept there: {wrong}.")
         frames = {name: open_frame(frame, name) for name, frame in _by_name(tables, named).items()}
         left_out = {name: frame.left_out for name, frame in frames.items()}
         catalog = catalog_for(
@@ -148,7 +151,7 @@ class Curator:
         """
         if progress is not None and not callable(progress):
             raise InvalidInput("progress must be a function that is called with the share of work done.")
-        question = self.prepare(Request(sql, epsilon, **options))
+        question = self.prepare(request_of("ask", sql, epsilon, options))
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
@@ -174,7 +177,7 @@ class Curator:
 
         Reads no private row. An answer on record is free, and the price's notes say so.
         """
-        question = self.prepare(Request(sql, epsilon, **options))
+        question = self.prepare(request_of("price", sql, epsilon, options))
         price = self.price_of(question)
         recorded = None if price.steps else self.on_record(question, price)
         if recorded is None:

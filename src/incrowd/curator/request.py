@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, TypedDict
 
 import numpy as np
 
+from incrowd.catalog.declaration import nearest
 from incrowd.errors import InvalidInput
 from incrowd.noise.readings import (
     NUMBERS,
@@ -91,6 +93,8 @@ class Request:
             object.__setattr__(self, name, plain_number(getattr(self, name), name))
         for name in ("epsilon", "within"):
             value = getattr(self, name)
+            if isinstance(value, bool | np.bool_):
+                raise InvalidInput(f"{name} must be a positive number, not a truth value.")
             if type(value) is float and 0 < value < _LEAST:
                 raise InvalidInput(f"{name} must be a positive number of at least {_LEAST:g}, not {value!r}.")
         if self.delta is not None and not is_number(self.delta):
@@ -103,3 +107,12 @@ class Request:
         if not isinstance(self.rescale, bool | np.bool_):
             raise InvalidInput("rescale must be True or False.")
         object.__setattr__(self, "rescale", bool(self.rescale))
+
+
+def request_of(asked: str, sql: str, epsilon: float | None, options: Mapping[str, Any]) -> Request:
+    """The request of a call of `ask` or `price`, with the options that it was given."""
+    for name in options:
+        if name not in Options.__annotations__:
+            hint = nearest(name, ("epsilon", *Options.__annotations__))
+            raise InvalidInput(f"{asked} has no option {name}; {hint}.")
+    return Request(sql, epsilon, **options)

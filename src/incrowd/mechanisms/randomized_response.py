@@ -52,6 +52,7 @@ from incrowd.privacy import Guarantee, randomized_response
 from incrowd.privacy.amounts import float_up
 
 _MOST_CATEGORIES = 10_000_000
+_LEAST_ALPHA = 1e-12
 
 
 @dataclass(frozen=True)
@@ -247,6 +248,10 @@ class RandomizedResponse(Mechanism):
         """
         one = RandomizedResponse(epsilon, categories=categories)
         width = float(positive(alpha, "alpha"))
+        if width < _LEAST_ALPHA:
+            raise InvalidInput(
+                f"alpha must be at least {_LEAST_ALPHA:g}, not {shown(alpha)}: nobody has so many reports."
+            )
         if confidence is None:
             return math.ceil((one.expected_error(1) / width) ** 2)
         needed = math.log(2 / float_below(1 - confidence_level(confidence)))

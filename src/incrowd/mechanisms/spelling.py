@@ -52,7 +52,7 @@ def is_hashable(record: Any) -> bool:
     """Whether a record can be a key (a tuple that holds a list cannot, though its type says so)."""
     try:
         hash(record)
-    except TypeError:
+    except Exception:  # whatever its class raises: no record may end a release
         return False
     return True
 
@@ -89,8 +89,15 @@ def _read(record: Any) -> tuple[tuple[Any, ...], Any] | None:
         return ("set", *(name for name, _ in parts)), frozenset(key for _, key in parts)
     number = _number(record)
     if number is None:
-        return (type(record), repr(record)), record
+        return _object(record)
     return ("number", type(number), "nan" if number != number else number), number
+
+
+def _object(record: Any) -> tuple[tuple[Any, ...], Any] | None:
+    try:
+        return (type(record), repr(record)), record
+    except Exception:  # as for a hash
+        return None
 
 
 def _number(record: Any) -> Any:

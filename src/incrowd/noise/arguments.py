@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
-from incrowd.noise.readings import as_fraction, binary
+from incrowd.noise.readings import as_fraction, binary, shown
 
 Real = int | float | Fraction | np.integer[Any] | np.floating[Any]
 Reals = Sequence[Any] | NDArray[Any]
@@ -142,11 +142,11 @@ def draws(size: Size, shape: tuple[int, ...] | None = None) -> tuple[int, tuple[
     for side in wanted:
         if isinstance(side, bool) or not isinstance(side, int | np.integer) or side < 0:
             raise InvalidInput(
-                f"The size must be a whole number of at least 0 or a tuple of them, not {size!r}."
+                f"The size must be a whole number of at least 0 or a tuple of them, not {shown(side)}."
             )
     wanted = tuple(int(side) for side in wanted)
     if math.prod(wanted) >= 2**48:
         raise InvalidInput("The size is more than any memory holds; draw in parts.")
     if shape is not None and shape != wanted:
-        raise InvalidInput(f"The size {size!r} does not match the {shape} parameters given; leave it out.")
+        raise InvalidInput(f"The size {wanted} does not match the {shape} parameters given; leave it out.")
     return math.prod(wanted), wanted

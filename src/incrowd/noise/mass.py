@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.noise.arguments import Real, as_float, scale_parameter
+from incrowd.errors import InvalidInput
+from incrowd.noise.arguments import Real, as_float, parameter, scale_parameter
 
 Points = int | NDArray[Any]
 
@@ -25,13 +26,13 @@ def discrete_laplace_pmf(x: Points, scale: Real) -> Any:
     """
     b = _scale(scale)
     with np.errstate(over="ignore", under="ignore"):
-        return _plain(math.tanh(0.5 / b) * np.exp(-np.abs(np.asarray(x, dtype=np.float64)) / b))
+        return _plain(math.tanh(0.5 / b) * np.exp(-np.abs(_points(x, "x")) / b))
 
 
 def discrete_laplace_sf(k: Points, scale: Real) -> Any:
     """P(X > k): q^(k+1) / (1 + q) for k >= 0, and 1 - q^(-k) / (1 + q) below, q = exp(-1/scale)."""
     b = _scale(scale)
-    at = np.asarray(k, dtype=np.float64)
+    at = _points(k, "k")
     # P(X > k) = 1 - P(X > -1 - k) by symmetry
     far = np.where(at >= 0, at, -1 - at)
     with np.errstate(over="ignore", under="ignore"):
@@ -47,7 +48,7 @@ def discrete_gaussian_pmf(x: Points, sigma: Real) -> Any:
     """
     s = _scale(sigma)
     with np.errstate(over="ignore", under="ignore"):
-        return _plain(np.exp(-0.5 * (np.asarray(x, dtype=np.float64) / s) ** 2) / _theta(s))
+        return _plain(np.exp(-0.5 * (_points(x, "x") / s) ** 2) / _theta(s))
 
 
 def discrete_gaussian_sf(k: Points, sigma: Real) -> Any:
@@ -57,7 +58,7 @@ def discrete_gaussian_sf(k: Points, sigma: Real) -> Any:
     sum over j > k of f(j) = integral of f from m + f'(m)/24 - 7 f'''(m)/5760 + 31 f^(5)(m)/967680 - ...
     """
     s = _scale(sigma)
-    at = np.asarray(k, dtype=np.float64)
+    at = _points(k, "k")
     far = np.where(at >= 0, at, -1 - at)
     tail = _tail_by_sum(far, s) if s < _SMOOTH else _tail_by_integral(far, s)
     return _plain(np.where(at >= 0, tail, 1 - tail))
@@ -70,8 +71,17 @@ def _plain(values: Any) -> Any:
     return float(values) if np.ndim(values) == 0 else values
 
 
+def _points(x: Any, name: str) -> NDArray[np.float64]:
+    """Points as float64, with a clamp where they are beyond its range."""
+    points = parameter(np.asarray(x) if hasattr(x, "__array__") else x, name)
+    return points.approx.reshape(points.shape or ())
+
+
 def _scale(scale: Real) -> float:
-    return max(as_float(scale_parameter(scale).exact(0)), 1e-300)
+    read = scale_parameter(scale)
+    if read.approx.size != 1:
+        raise InvalidInput("The scale of a mass function must be one number.")
+    return max(as_float(read.exact(0)), 1e-300)
 
 
 def _theta(s: float) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidInput
+from incrowd.noise.readings import shown
 
 
 class Source(Protocol):
@@ -42,7 +43,7 @@ class SeededSource:
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InvalidInput(f"The seed must be a whole number of at least 0, not {seed!r}.")
+            raise InvalidInput(f"The seed must be a whole number of at least 0, not {shown(seed)}.")
         self._generator = np.random.Generator(np.random.PCG64(int(seed)))
 
     def words(self, count: int, dtype: type[np.unsignedinteger[Any]]) -> NDArray[Any]:

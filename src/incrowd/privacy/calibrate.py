@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from incrowd.errors import InvalidInput
+from incrowd.errors import IncrowdError, InvalidInput
 from incrowd.privacy.amounts import (
     Real,
     read_float,
@@ -43,7 +43,16 @@ def calibrate(
 
     def excess(noise: float) -> float:
         """The log of how far the plan's epsilon lies above the target."""
-        reached = read_guarantee(plan(noise)).epsilon(slack)
+        try:
+            guarantee = plan(noise)
+        except IncrowdError:
+            raise
+        except Exception as error:
+            raise InvalidInput(
+                "plan must be a function from an amount of noise, a float, to a guarantee; it raised "
+                f"{type(error).__name__} instead."
+            ) from error
+        reached = read_guarantee(guarantee).epsilon(slack)
         if reached > target:
             return math.log(reached) - math.log(target) if target else math.inf
         return min(-1e-300, math.log(reached) - math.log(target)) if reached and target else -math.inf

@@ -107,8 +107,20 @@ def price(kind: Kind, charge: Charge) -> int | None:
             return charge.mu2
 
 
+def _check(limit: object, *charges: object) -> None:
+    """InvalidInput for what is no capacity, or no charge."""
+    if not isinstance(limit, Capacity):
+        raise InvalidInput(f"limit must be a capacity, as capacity(1.0) gives it, not {shown(limit)}.")
+    for charge in charges:
+        if not isinstance(charge, Charge):
+            raise InvalidInput(
+                f"What is spent or asked must be a charge, such as pure(0.1).charge(), not {shown(charge)}."
+            )
+
+
 def fits(limit: Capacity, spent: Charge, asked: Charge) -> bool:
     """Whether `asked` may be spent on top of `spent`."""
+    _check(limit, spent, asked)
     if spent.delta + asked.delta > limit.delta:
         return False
     before, more = price(limit.kind, spent), price(limit.kind, asked)
@@ -228,7 +240,7 @@ class Filter:
             loaded.spent = Charge.from_dict(state["spent"])
         except InvalidInput:
             raise
-        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        except Exception as error:  # whatever a thing that is no state raises
             raise InvalidInput(
                 "This is not a saved filter: its numbers are missing or unreadable."
             ) from error
@@ -243,6 +255,7 @@ class Filter:
 
 def remaining(limit: Capacity, spent: Charge) -> Remaining:
     """What is left of a capacity; nothing is ever shown below zero."""
+    _check(limit, spent)
     used = price(limit.kind, spent)
     main = 0 if used is None else max(0, limit.main - used)
     pure = 0 if spent.epsilon is None else max(0, limit.epsilon - spent.epsilon)
@@ -278,6 +291,7 @@ def affordable(limit: Capacity, spent: Charge) -> float:
 
 def refusal(limit: Capacity, spent: Charge, asked: Charge, whose: str = "This budget") -> BudgetExceeded:
     """The error for an ask that does not fit, with what was asked and what is left in words."""
+    _check(limit, spent, asked)
     left = remaining(limit, spent)
     cost = price(limit.kind, asked)
     if cost is None and (asked.epsilon is None or limit.kind == "pure"):

@@ -69,9 +69,12 @@ class Charge(NamedTuple):
     @classmethod
     def from_dict(cls, state: Mapping[str, int | None]) -> Self:
         """The charge that `to_dict` wrote."""
+        names = ("epsilon", "rho", "delta", "mu2")
+        if not isinstance(state, Mapping) or not set(names) <= set(state):
+            raise InvalidInput("A charge is read from what to_dict wrote: epsilon, rho, delta and mu2.")
         values = {
             name: None if state[name] is None and name != "delta" else amounts.read_count(state[name], name)
-            for name in ("epsilon", "rho", "delta", "mu2")
+            for name in names
         }
         return cls(**values)  # type: ignore[arg-type]
 

@@ -78,6 +78,7 @@ def refuse_copies(sql: exp.Expr, copies: int, said: str) -> int:
     weight = weight_of(sql)
     if weight * copies > LARGEST_EXPRESSION:
         raise QueryError(
-            f"{said or 'An expression'} is nested too deeply to be computed; write it in fewer steps."
+            f"{said or 'An expression'} is too long or nested too deeply to be computed; write it in fewer "
+            "steps, and JOIN a public table instead of a long list."
         )
     return weight

@@ -28,6 +28,8 @@ _PREFIX = "__named__"
 _OPTIONS = {"epsilon", "delta", "max_groups_contributed", "max_rows_contributed"}
 MOST_NESTED = 60
 """How many brackets may stand inside one another; the parser gives up a little below."""
+MOST_LISTED = 20_000
+"""How many values one list in brackets may hold; planning takes about 5 seconds for so many."""
 MOST_DEEP = 128
 """How many levels the tree of a question may have, once its long chains are balanced (`balancing`)."""
 _OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
@@ -35,6 +37,10 @@ _CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _OPENINGS = ("select", "with", "from", "table", "values")
 _EXAMPLE = "SELECT COUNT(*) FROM people"
 _TOO_DEEP = "The SQL is nested too deeply to be read; write it in smaller steps, and lists with IN (...)."
+_TOO_LONG = (
+    f"A list in the SQL holds more than {MOST_LISTED:,} values; let the owner put them into a public table, "
+    "and JOIN that."
+)
 _PIVOTED = (
     "PIVOT and UNPIVOT work on released numbers only: write SELECT * FROM (SELECT a, COUNT(*) AS n FROM t "
     "GROUP BY a) PIVOT (SUM(n) FOR a IN (0, 1)), or COUNT(*) FILTER (WHERE a = 1) for each column."
@@ -157,12 +163,21 @@ def _tokens(sql: str) -> list[Token]:
 
 
 def _refuse_nesting(tokens: list[Token]) -> None:
-    """Refuse brackets beyond what the parser can read, before it tries: it takes long to fail."""
-    depth = 0
+    """Refuse brackets and lists beyond what can be read and planned, before that is tried: it takes long."""
+    commas = [0]
+    """The number of commas so far in each bracket that is open."""
     for token in tokens:
-        depth += (token.token_type in _OPEN) - (token.token_type in _CLOSE)
-        if depth > MOST_NESTED:
+        if token.token_type in _OPEN:
+            commas.append(0)
+        elif token.token_type in _CLOSE:
+            if len(commas) > 1:
+                commas.pop()
+        elif token.token_type == TokenType.COMMA:
+            commas[-1] += 1
+        if len(commas) > MOST_NESTED + 1:
             raise QueryError(_TOO_DEEP)
+        if commas[-1] >= MOST_LISTED:
+            raise QueryError(_TOO_LONG)
 
 
 def _read(text: str) -> exp.Expr:

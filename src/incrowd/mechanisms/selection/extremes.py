@@ -120,4 +120,4 @@ class Minimum(Maximum):
 
     def target(self, n: int) -> Fraction:
         """The rank wanted among n records."""
-        return Fraction(min(n, self.records_beyond))
+        return Fraction(min(counted(n, "n", least=0), self.records_beyond))

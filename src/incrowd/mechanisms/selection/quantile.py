@@ -49,6 +49,7 @@ from incrowd.noise.readings import (
     shown,
 )
 from incrowd.privacy import Guarantee, bounded_range
+from incrowd.privacy.amounts import read_probability
 
 TIE_BITS = 12  # how finely the records that share a value are told apart, by chance, among several quantiles
 FINEST = 32  # the default grid has about 2^32 points between the bounds
@@ -187,6 +188,7 @@ class Quantile(Mechanism):
 
     def rate(self, share: Fraction) -> Fraction:
         """The weight of one rank in a choice of this share among its part of the data."""
+        share = read_probability(share, "share")
         spread = max(share, 1 - share)
         if self.relation != "add-remove":
             spread = Fraction(1) if len(self.shares) == 1 else 2 * spread
