@@ -193,18 +193,18 @@ def test_a_factor_is_the_ratio_of_totals_between_one_and_four(small: int, large:
 
 
 def test_a_factor_is_in_values_with_the_noise_of_both_totals() -> None:
-    small, large = Noisy("laplace", Fraction(10)), Noisy("laplace", Fraction(40), 4.0)
+    small, large = Noisy("laplace", Fraction(10), 0.5), Noisy("laplace", Fraction(40), 2.0)
     released = Released(
         pa.table({"m0": [1]}),
         {"m0": NOISE},
         {},
-        {"m0": (1000, 3000, small, large)},
+        {"m0": (1000, 750, small, large)},
         {"m0": Stated(8.0, 2, 9.0)},
     )
     factor = released.factor("m0")
     assert (factor.small, factor.large, factor.cut_squares) == (500.0, 1500.0, 9.0)
     assert factor.small_deviation == pytest.approx(2**0.5 * 10 * 0.5)
-    assert factor.large_deviation == pytest.approx(2**0.5 * 40 * 4 * 0.5)
+    assert factor.large_deviation == pytest.approx(2**0.5 * 40 * 2)
     assert replace(released, stated={}).factor("m0").cut_squares == 0.0
 
 

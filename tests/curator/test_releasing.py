@@ -95,6 +95,21 @@ def test_totals_are_the_weight_under_the_cap_and_under_the_generous_one(
     released = noise(0, exact, price)
     assert released.factors["m0"][:2] == (4, 7)
     assert released.caps == chosen.caps
+    # Rows weigh 1 each, however fine the steps of a count: a group's share of a total is that of its rows.
+    factor = released.factor("m0")
+    assert (factor.small, factor.large) == (4.0, 7.0)
+    assert released.noise["m0"].step < 1
+
+
+def test_totals_of_a_sum_are_in_its_values(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pricing, "SCALED_GROUPS", 1)
+    question, price = asked(curator, COUNT.replace("COUNT(*)", "SUM(pay)"))
+    (leaf,) = question.plan.leaves
+    chosen = ChosenCaps(dict.fromkeys(leaf.uncapped, 10.0), {"m0": 20.0})
+    exact = executed(curator, question, chosen)
+    factor = noise(0, exact, price).factor("m0")
+    # Units weigh 7, 16 and 2. At epsilon 10^5 noise is far below a tenth.
+    assert factor.small == pytest.approx(19, abs=0.1) and factor.large == pytest.approx(25, abs=0.1)
 
 
 def test_the_totals_of_nobody_are_zero(curator: Curator) -> None:

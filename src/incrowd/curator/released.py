@@ -121,7 +121,7 @@ class Released:
 
     table: keys k0, k1, ..., measures m0, m1, ... in steps; the quantiles of a histogram m0 are cell numbers
     in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by weigh key, chosen privately.
-    factors: by measure, two noisy totals (under the cap and under a generous one) with their noise. stated:
+    factors: by measure, two noisy totals (under the cap and under a generous one), each in steps of its noise. stated:
     by measure, what its number is about, where the cap was chosen privately. centres: by value, of balls.
     trees: by histogram, what answers its other ranks.
     """
@@ -193,13 +193,12 @@ class Released:
     def factor(self, measure: str) -> Factor:
         """What scales a measure's shrunken sums back up."""
         small, large, small_noise, large_noise = self.factors[measure]
-        step = self.noise[measure].step
         stated = self.stated.get(measure)
         return Factor(
-            small * step,
-            large * step,
-            small_noise.deviation * step,
-            large_noise.deviation * step,
+            small * small_noise.step,
+            large * large_noise.step,
+            small_noise.deviation,
+            large_noise.deviation,
             stated.cut_squares if stated else 0.0,
             stated.largest_cut if stated else 0.0,
         )

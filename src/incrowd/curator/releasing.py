@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -217,6 +218,6 @@ def _totals(index: int, exact: Exact, price: Price, name: str) -> tuple[int, int
     for total, cap, share in zip(exact.totals[name], caps, (small, 1 - small), strict=True):
         shift = max(0, cap.bit_length() - STEPS)
         mechanism = Laplace(line.epsilon * share, sensitivity=((cap >> shift) + bool(shift)) * leaf.distance)
-        totals.append(int(mechanism.release(total >> shift)) << shift)
-        noises.append(Noisy.of(mechanism, float(1 << shift)))
+        totals.append(int(mechanism.release(total >> shift)))
+        noises.append(Noisy.of(mechanism, math.ldexp(measure.weight_step, shift)))
     return totals[0], totals[1], noises[0], noises[1]

@@ -205,6 +205,11 @@ class Measure:
         return math.ldexp(1.0, self.exponent)
 
     @property
+    def weight_step(self) -> float:
+        """The value of a weight of 1: rows and groups weigh 1 each, values what they are in steps."""
+        return self.step if self.weighing == "own" and self.value is not None else 1.0
+
+    @property
     def sensitivity_steps(self) -> int:
         """The sensitivity in whole steps: exactly what the statement enforces."""
         assert self.cap is not None
