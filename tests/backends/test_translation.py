@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 from sqlglot import exp
 
 from incrowd.backends import postgres_sql, spark_sql
-from incrowd.backends.translation import Dialect, keep_rows, short_name, translate
+from incrowd.backends.translation import Dialect, case_table, keep_rows, short_name, translate
 from incrowd.backends.trees import text_of
 from incrowd.errors import BackendError
 from tests.backends.parsing import tree
@@ -60,3 +61,10 @@ def test_long_names_stay_apart() -> None:
     translated = translate(tree(sql), postgres_sql.DIALECT, TABLES)
     assert [column.alias for column in translated.expressions] == [short_name(name, 63) for name in names]
     assert len({column.alias for column in translated.expressions}) == 2
+
+
+def test_a_result_that_the_user_is_reading_is_left_alone() -> None:
+    duckdb.execute("SELECT * FROM range(5000)")
+    assert duckdb.fetchone() == (0,)
+    assert case_table.__wrapped__(True) == case_table(True)
+    assert len(duckdb.fetchall()) == 4999

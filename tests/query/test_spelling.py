@@ -37,7 +37,7 @@ def meaning(condition: str) -> tuple[bool | None, ...]:
     cells = itertools.product((None, 1, 4), (None, 2, 4), ("'a, b'", "'AND(a, b)'", "NULL"))
     rows = ", ".join(f"({x or 'NULL'}, {y or 'NULL'}, {z})" for x, y, z in cells)
     sql = f"SELECT {condition} FROM (VALUES {rows}) AS v(x, y, z)"
-    return tuple(row[0] for row in duckdb.sql(sql).fetchall())
+    return tuple(row[0] for row in duckdb.execute(sql).fetchall())
 
 
 @settings(max_examples=60, deadline=None)

@@ -183,9 +183,11 @@ def case_table(upper: bool) -> tuple[str, str]:
     """
     function = "UPPER" if upper else "LOWER"
     letters = [chr(code) for code in range(128, 0x1E944) if not 0xD800 <= code < 0xE000]
-    pairs = duckdb.execute(
-        f"SELECT c, {function}(c) AS d FROM (SELECT UNNEST(?) AS c) WHERE c <> d AND LENGTH(d) = 1", [letters]
-    ).fetchall()
+    with duckdb.connect() as engine:  # the module's own connection is the user's, who may be reading from it
+        pairs = engine.execute(
+            f"SELECT c, {function}(c) AS d FROM (SELECT UNNEST(?) AS c) WHERE c <> d AND LENGTH(d) = 1",
+            [letters],
+        ).fetchall()
     return "".join(pair[0] for pair in pairs), "".join(pair[1] for pair in pairs)
 
 

@@ -121,9 +121,9 @@ class Released:
 
     table: keys k0, k1, ..., measures m0, m1, ... in steps; the quantiles of a histogram m0 are cell numbers
     in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by weigh key, chosen privately.
-    factors: by measure, two noisy totals (under the cap and under a generous one), each in steps of its noise. stated:
-    by measure, what its number is about, where the cap was chosen privately. centres: by value, of balls.
-    trees: by histogram, what answers its other ranks.
+    factors: by measure, two noisy totals (under the cap and a generous one), each in steps of its noise.
+    stated: by measure, what its number is about, where the cap was chosen privately. centres: by value, of
+    balls. trees: by histogram, what answers its other ranks.
     """
 
     table: pa.Table
