@@ -1,6 +1,6 @@
 """What the exact integers of a leaf say, put beside the answer of plain SQL.
 
-The formulas are written out again here: they are the table at the head of `query/aggregates.py`, not its
+The formulas are written out again here: they are the table at the head of `query/aggregates/`, not its
 code.
 """
 

@@ -356,7 +356,7 @@ def test_squares_vanish_before_float64_does() -> None:
         ("SUM(x) FILTER (WHERE x)", "FILTER needs a condition, but x is of type integer."),
         ("COUNT_IF(x)", "COUNT_IF needs a condition"),
         ("SUM(f, contribution_bounds_per_row => (0, 1e-80))", "too close to zero for SUM"),
-        ("COUNT_IF(b, contribution_bounds_per_row => (0, 1))", "is not an aggregate that can be released"),
+        ("COUNT_IF(b, contribution_bounds_per_row => (0, 1))", "takes no bounds; write COUNT(*, "),
     ],
 )
 def test_what_cannot_be_bounded_is_refused(aggregate: str, said: str | None) -> None:

@@ -1,0 +1,78 @@
+"""Collects the aggregates of one leaf and hands each to its family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.aggregates.averages import SPREADS, average, spread, together
+from incrowd.query.aggregates.counting import count, count_if
+from incrowd.query.aggregates.measuring import Measuring
+from incrowd.query.aggregates.operands import Asked
+from incrowd.query.aggregates.ordering import ORDERS, quantile, within_group
+from incrowd.query.aggregates.summing import sum_of
+from incrowd.query.expressions import condition
+from incrowd.query.plan import Aggregate
+from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of
+from incrowd.query.typed import said
+
+Family = Callable[[Asked, Measuring], Aggregate]
+_FAMILIES: Mapping[type[exp.Expr], Family] = {
+    exp.Count: count,
+    exp.CountIf: count_if,
+    exp.Sum: sum_of,
+    exp.Avg: average,
+    **dict.fromkeys(SPREADS, spread),
+    **dict.fromkeys((exp.CovarPop, exp.CovarSamp, exp.Corr), together),
+    **dict.fromkeys(ORDERS, quantile),
+}
+_READ = {"this", "expression", "quantile", "big_int", "expressions"}
+
+
+@dataclass
+class Aggregates(Measuring):
+    """Collects the measures and columns of one leaf; the same measure is asked for once."""
+
+    columns: dict[tuple[str, ContributionBounds | None], Aggregate] = field(default_factory=dict)
+
+    def column(self, node: exp.Expr) -> str:
+        """The released column for an aggregate node."""
+        bounds = next((written for part in node.walk() if (written := bounds_of(part)) is not None), None)
+        asked = (node.sql(DIALECT), bounds)
+        if asked not in self.columns:
+            made = self._make(node)
+            note = " ".join([made.note, *self._bought(node, made)]).strip()
+            self.columns[asked] = replace(made, name=f"a{len(self.columns)}", note=note)
+        return self.columns[asked].name
+
+    def _bought(self, node: exp.Expr, made: Aggregate) -> list[str]:
+        """What to say about the bounds of the columns whose values are aggregated."""
+        if made.kind == "count":
+            return []
+        home = node.find_ancestor(exp.Select)
+        own = [column for column in node.find_all(exp.Column) if column.find_ancestor(exp.Select) is home]
+        said = [words for column in own for words in self.below.field(column).bought]
+        return [f"{made.label}: {words}." for words in dict.fromkeys(said)]
+
+    def _make(self, node: exp.Expr) -> Aggregate:
+        test: exp.Expr | None = None
+        label = said(node)
+        if isinstance(node, exp.Filter):
+            test = condition(node.expression.this, self.below.lookup, "FILTER").sql
+            node = node.this
+        if isinstance(node, exp.WithinGroup):
+            node = within_group(node, label)
+        if any(value for key, value in node.args.items() if key not in _READ):
+            raise QueryError(f"{label} has an option that is not understood; leave it out.")
+        if node.expressions:
+            raise QueryError(f"{label} takes one column here; LEAST and GREATEST compare several.")
+        family = _FAMILIES.get(type(node))
+        if family is None:
+            raise QueryError(
+                f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, "
+                "MEDIAN, quantiles, MIN, MAX, COVAR or CORR."
+            )
+        return family(Asked(node, label, test, bounds_of(node)), self)

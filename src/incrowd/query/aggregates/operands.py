@@ -1,0 +1,132 @@
+"""What an aggregate is asked about: its condition, its bounds, and the number that is aggregated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from incrowd.errors import QueryError
+from incrowd.query.combining import as_float
+from incrowd.query.expressions import total
+from incrowd.query.functions.times import since_1970
+from incrowd.query.measure import Measure, Value
+from incrowd.query.ownership import Sources
+from incrowd.query.per_unit import check_bounds, clamped
+from incrowd.query.quantile_cells import BUCKETS, cells_of, seconds_or_days
+from incrowd.query.sql import ContributionBounds
+from incrowd.query.typed import Typed, double, said
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One aggregate of a question: the function, the condition of its FILTER, and its written bounds."""
+
+    node: exp.Expr
+    label: str
+    test: exp.Expr | None
+    bounds: ContributionBounds | None
+
+    @property
+    def function(self) -> str:
+        """The function's name, as the user wrote it."""
+        return self.label.partition("(")[0]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A number to be aggregated: what is known of it, the condition for it to count, and its bounds."""
+
+    typed: Typed
+    present: exp.Expr | None
+    low: float
+    high: float
+    tested: bool = False
+    checked: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number."""
+        return self.typed.kind == "integer"
+
+    @property
+    def centre(self) -> float:
+        """The middle of its bounds."""
+        return (self.low + self.high) / 2
+
+    @property
+    def column(self) -> Value:
+        """The value with the histogram that centres it, in which each unit weighs 1."""
+        inside = clamped(self.typed.but(low=self.low, high=self.high))
+        return Value(inside, self.low, self.high, self.histogram(BUCKETS, "where values lie").capped(1.0))
+
+    @property
+    def shifted(self) -> exp.Expr:
+        """The clamped value minus the centre of its bounds."""
+        return self.column.shifted(self.centre)
+
+    def histogram(self, most_cells: int, label: str) -> Measure:
+        """The histogram of the value, weighed by rows."""
+        low, high, cells = cells_of(self.low, self.high, self.whole, most_cells)
+        return Measure(
+            "",
+            "row",
+            "rows",
+            self.present,
+            self.typed.sql,
+            low,
+            high,
+            whole=self.whole,
+            label=label,
+            buckets=cells,
+            tested=self.tested,
+            absent_if_null=self.checked,
+        )
+
+
+def operand_of(
+    node: exp.Expr, function: str, test: exp.Expr | None, bounds: ContributionBounds | None, below: Sources
+) -> Operand:
+    """The number that an aggregate is about, the condition for it to count, and its bounds."""
+    if isinstance(node, exp.Distinct):
+        raise QueryError(
+            f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there."
+        )
+    typed = as_float(total(node, below.lookup), function)
+    low, high = (typed.low, typed.high) if bounds is None else (bounds.low, bounds.high)
+    if low is None or high is None:
+        named_column = node.find(exp.Column)
+        column = named_column.name if named_column is not None else said(node)
+        raise QueryError(
+            f"{function} needs bounds for {column}: ask the owner to declare them, or write "
+            f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and "
+            "GREATEST around it."
+        )
+    check_bounds(low, high, said(node), function)
+    there: exp.Expr | None = None
+    if typed.nullable or typed.kind == "float":
+        # NaN is no number: it is left out, like NULL. Engines order it above infinity.
+        there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
+    present = both(test, there)
+    return Operand(typed, present, float(low), float(high), test is not None, there is not None)
+
+
+def moment_of(node: exp.Expr, function: str, test: exp.Expr | None, below: Sources) -> Operand:
+    """A date or timestamp column as a number between its declared bounds."""
+    limits = below.field(node).limits if isinstance(node, exp.Column) else None
+    if limits is None:
+        raise QueryError(
+            f"{function} of a date needs a column with bounds, which {said(node)} is not: ask the owner "
+            "to declare bounds for its column."
+        )
+    low, high = (seconds_or_days(limit) for limit in limits)
+    typed = since_1970(total(node, below.lookup))
+    there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
+    return Operand(typed, both(test, there), low, high, test is not None, True)
+
+
+def both(one: exp.Expr | None, two: exp.Expr | None) -> exp.Expr | None:
+    """Both conditions; None if there is none."""
+    if one is None or two is None or one == two:
+        return one if two is None else two
+    return exp.And(this=exp.paren(one.copy()), expression=exp.paren(two.copy()))
