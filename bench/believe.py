@@ -242,7 +242,7 @@ def private_line(name: str, epsilon: float, releases: int) -> str:
             )
             (leaf,) = prepared.plan.leaves
             (span,) = released.columns(leaf, 0.95).values()
-            known = leaf.with_caps(released.caps) if leaf.uncapped else leaf
+            known = released.known(leaf)
             (line,) = (line for line in price.lines if line.delta)
             named.append(shown_sizes(known, line))
             for key, low, high in zip(

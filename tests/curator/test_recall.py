@@ -38,6 +38,21 @@ def test_another_spelling_is_free_and_has_the_same_number(tmp_path: Path, spelli
         assert curator.budget()[0].left.epsilon == 9
 
 
+@pytest.mark.parametrize("number", ["COUNT(age)", "SUM(age)", "AVG(age)", "STDDEV(age)", "MEDIAN(age)"])
+@pytest.mark.parametrize("groups", ["", " GROUP BY town"])
+def test_caps_that_were_chosen_privately_are_found_again_under_another_name_of_the_table(
+    number: str, groups: str
+) -> None:
+    people = pa.table({"unit": [1, 1, 2, 3], "age": [30, 40, 50, 60], "town": ["a", "b", "a", "a"]})
+    with Curator.from_tables(
+        p=people, unit="unit", bounds={"age": (0, 100)}, domains={"town": ["a", "b"]}, budget=(10.0, 1e-6)
+    ) as curator:
+        asked = curator.ask(f"SELECT {number} AS n FROM p{groups}", epsilon=1.0)
+        again = curator.ask(f"SELECT {number.replace('age', 'q.age')} AS n FROM p AS q{groups}", epsilon=1.0)
+        assert again.recalled
+        assert again.numbers() == asked.numbers() and str(again) == str(asked)
+
+
 def test_another_meaning_is_paid_for(tmp_path: Path) -> None:
     with Curator.open(policy(tmp_path)) as curator:
         curator.ask(ASKED, epsilon=1.0)

@@ -175,7 +175,7 @@ def test_a_cap_of_rows_that_was_chosen_privately_leaves_an_averages_bounds_alone
     }
     asked = leaf(average, **measures)
     noise = {"m0": NOISE, "m1": NOISE}
-    released = Released(pa.table({"m0": [0], "m1": [1]}), noise, dict.fromkeys(asked.uncapped, 2.0))
+    released = Released(pa.table({"m0": [0], "m1": [1]}), noise, dict.fromkeys(("m0", "m1"), 2.0))
     span = released.columns(asked, 0.9)["a0"]
     assert (span.low[0], span.high[0]) == (-8.0, 8.0)
 

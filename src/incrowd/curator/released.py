@@ -120,7 +120,9 @@ class Released:
     """One leaf's release.
 
     table: keys k0, k1, ..., measures m0, m1, ... in steps; the quantiles of a histogram m0 are cell numbers
-    in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by weigh key, chosen privately.
+    in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by measure, chosen privately.
+    Names of measures do not depend on what the question calls its tables, so whoever asks it otherwise can
+    read what was released.
     factors: by measure, two noisy totals (under the cap and a generous one), each in steps of its noise.
     stated: by measure, what its number is about, where the cap was chosen privately. centres: by value, of
     balls. trees: by histogram, what answers its other ranks.
@@ -135,9 +137,16 @@ class Released:
     centres: Mapping[str, Centre] = field(default_factory=dict)
     trees: Mapping[str, Tree] = field(default_factory=dict)
 
+    def known(self, leaf: Leaf) -> Leaf:
+        """The leaf with the centres and caps of this release."""
+        if not leaf.open_caps:
+            return leaf
+        caps = {leaf.measures[name].weigh_key: cap for name, cap in self.caps.items()}
+        return leaf.with_centres(self.centres).with_caps(caps)
+
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:
         """Each released column of the leaf at a confidence."""
-        known = leaf.with_centres(self.centres).with_caps(self.caps) if leaf.open_caps else leaf
+        known = self.known(leaf)
         return {aggregate.name: self._column(known, aggregate, confidence) for aggregate in known.aggregates}
 
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:

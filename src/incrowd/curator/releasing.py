@@ -141,7 +141,11 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     released = Released(
         pa.table(columns),
         noisy,
-        chosen.caps,
+        {
+            name: chosen.caps[measure.weigh_key]
+            for name, measure in leaf.measures.items()
+            if measure.weigh_key in chosen.caps
+        },
         factors,
         chosen.stated,
         price.confidence,

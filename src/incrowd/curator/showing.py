@@ -84,7 +84,7 @@ def sentences(plan: Plan, lines: Sequence[Line], released: Sequence[Released] | 
     for index, leaf in enumerate(plan.leaves):
         if leaf.public:
             continue
-        known = leaf if released is None or not leaf.uncapped else leaf.with_caps(released[index].caps)
+        known = leaf if released is None else released[index].known(leaf)
         target = ("sum", leaf.shown_by) if leaf.shown_by is not None else ("keys", "keys")
         (line,) = (line for line in lines if (line.leaf, line.kind, line.target) == (index, *target))
         said.append(_sentence(known, line))
