@@ -16,6 +16,7 @@ import pytest
 from tests.hospital import ROOT
 
 EXTRAS = {
+    "ibis": ["ibis"],
     "pandas": ["pandas"],
     "polars": ["polars"],
     "plot": ["altair", "vl_convert"],
@@ -25,6 +26,7 @@ EXTRAS = {
 """For each extra that users install: the modules of its packages."""
 
 NEEDS = {
+    "table": "ibis",
     "to_pandas": "pandas",
     "to_polars": "polars",
     "plot": "plot",
@@ -56,6 +58,7 @@ with Curator.from_tables(adult=adult(), unit="row", budget=(1.0, 1e-6)) as curat
     answer = curator.ask("SELECT sex, COUNT(*) AS n FROM adult GROUP BY 1", epsilon=0.1)
     catalog = curator.catalog
 tried = {{
+    "table": lambda: curator.table("adult"),
     "to_pandas": answer.to_pandas,
     "to_polars": answer.to_polars,
     "plot": answer.plot,

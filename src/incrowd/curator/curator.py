@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
@@ -25,6 +25,7 @@ from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.data_versions import closed_version
 from incrowd.curator.grants import Grant
+from incrowd.curator.ibis_questions import table_of
 from incrowd.curator.ledger import Balance, Ledger
 from incrowd.curator.ledger.owners import owner_of_tables
 from incrowd.curator.ledger.tying import found_for
@@ -38,6 +39,9 @@ from incrowd.curator.request import Options, Request, plain_number, request_of
 from incrowd.curator.schedule import Kind, Step
 from incrowd.curator.tuning import tune
 from incrowd.errors import BackendError, CatalogError, InvalidInput, NotPermitted
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
 
 FREE = "The answer is on record for this price: asking for it costs nothing."
 BETTER = "A better answer is on record, for epsilon {:g}: asking gets that one and costs nothing."
@@ -131,15 +135,22 @@ class Curator:
         account = Ledger.found if _switch(new_ledger) else Ledger.open
         return cls(catalog, DuckDB(catalog, frames), account(ledger, catalog))
 
+    def table(self, name: str) -> ir.Table:
+        """A table as ibis sees it, without rows: expressions over it can be priced and asked like SQL.
+
+        Needs the extra `ibis`.
+        """
+        return table_of(self.catalog, name, self._fields)
+
     def ask(
         self,
-        sql: str,
+        sql: str | ir.Expr,
         epsilon: float | None = None,
         *,
         progress: Progress | None = None,
         **options: Unpack[Options],
     ) -> Answer:
-        """The answer to a question.
+        """The answer to a question, in SQL or as an ibis expression over tables that `table` gave.
 
         epsilon, delta: the price; or `within`: the cheapest epsilon whose error stays within it at
         `confidence`; both: epsilon is the most. Where half-widths depend on the data, a tenth of the most
@@ -172,7 +183,7 @@ class Curator:
         steps = affording.piloted(question, self.catalog)
         return paid(question) if steps is None else piloting.ask(self, question, steps, paid)
 
-    def price(self, sql: str, epsilon: float | None = None, **options: Unpack[Options]) -> Price:
+    def price(self, sql: str | ir.Expr, epsilon: float | None = None, **options: Unpack[Options]) -> Price:
         """What a question would cost, how wrong its answer would be, and what would be left.
 
         Reads no private row. An answer on record is free, and the price's notes say so.

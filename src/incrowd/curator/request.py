@@ -13,6 +13,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from incrowd.catalog.declaration import nearest
+from incrowd.curator.ibis_questions import as_sql
 from incrowd.errors import InvalidInput
 from incrowd.noise.readings import (
     NUMBERS,
@@ -109,10 +110,13 @@ class Request:
         object.__setattr__(self, "rescale", bool(self.rescale))
 
 
-def request_of(asked: str, sql: str, epsilon: float | None, options: Mapping[str, Any]) -> Request:
-    """The request of a call of `ask` or `price`, with the options that it was given."""
+def request_of(asked: str, sql: Any, epsilon: float | None, options: Mapping[str, Any]) -> Request:
+    """The request of a call of `ask` or `price`, with the options that it was given.
+
+    sql: the question as text, or as an ibis expression.
+    """
     for name in options:
         if name not in Options.__annotations__:
             hint = nearest(name, ("epsilon", *Options.__annotations__))
             raise InvalidInput(f"{asked} has no option {name}; {hint}.")
-    return Request(sql, epsilon, **options)
+    return Request(as_sql(sql), epsilon, **options)
