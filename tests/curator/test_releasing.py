@@ -94,7 +94,7 @@ def test_totals_are_the_weight_under_the_cap_and_under_the_generous_one(
     assert large == 7 and small == 4
     released = noise(0, exact, price)
     assert released.factors["m0"][:2] == (4, 7)
-    assert released.caps == chosen.caps
+    assert released.caps == {"m0": 1.0}
     # Rows weigh 1 each, however fine the steps of a count: a group's share of a total is that of its rows.
     factor = released.factor("m0")
     assert (factor.small, factor.large) == (4.0, 7.0)
@@ -110,6 +110,15 @@ def test_totals_of_a_sum_are_in_its_values(curator: Curator, monkeypatch: pytest
     factor = noise(0, exact, price).factor("m0")
     # Units weigh 7, 16 and 2. At epsilon 10^5 noise is far below a tenth.
     assert factor.small == pytest.approx(19, abs=0.1) and factor.large == pytest.approx(25, abs=0.1)
+
+
+def test_a_cap_below_the_bound_of_a_row_is_known_again(curator: Curator) -> None:
+    """Such a cap narrows the bounds of the measure, and with them what its weights are called."""
+    question, price = asked(curator, COUNT.replace("COUNT(*)", "SUM(pay)"))
+    (leaf,) = question.plan.leaves
+    released = noise(0, executed(curator, question, ChosenCaps(dict.fromkeys(leaf.uncapped, 4.0))), price)
+    assert released.known(leaf).measures["m0"].cap == 4.0
+    assert len(released.columns(leaf, 0.95)["a0"].value) == released.table.num_rows
 
 
 def test_the_totals_of_nobody_are_zero(curator: Curator) -> None:

@@ -120,7 +120,8 @@ class Released:
     """One leaf's release.
 
     table: keys k0, k1, ..., measures m0, m1, ... in steps; the quantiles of a histogram m0 are cell numbers
-    in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by measure, chosen privately.
+    in columns m0@0.5, m0@0.5_low and m0@0.5_high. noise: by measure. caps: by measure, if any was chosen
+    privately.
     Names of measures do not depend on what the question calls its tables, so whoever asks it otherwise can
     read what was released.
     factors: by measure, two noisy totals (under the cap and a generous one), each in steps of its noise.
@@ -141,7 +142,8 @@ class Released:
         """The leaf with the centres and caps of this release."""
         if not leaf.open_caps:
             return leaf
-        caps = {leaf.measures[name].weigh_key: cap for name, cap in self.caps.items()}
+        open_caps = (measure for measure in leaf.measures.values() if measure.cap is None)
+        caps = {measure.weigh_key: self.caps[measure.name] for measure in open_caps}
         return leaf.with_centres(self.centres).with_caps(caps)
 
     def columns(self, leaf: Leaf, confidence: float) -> dict[str, Span]:

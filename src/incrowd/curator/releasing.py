@@ -141,11 +141,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     released = Released(
         pa.table(columns),
         noisy,
-        {
-            name: chosen.caps[measure.weigh_key]
-            for name, measure in leaf.measures.items()
-            if measure.weigh_key in chosen.caps
-        },
+        _caps(leaf) if chosen.caps else {},
         factors,
         chosen.stated,
         price.confidence,
@@ -153,6 +149,10 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
         trees,
     )
     return released.sorted_by_keys(len(leaf.keys))
+
+
+def _caps(leaf: Leaf) -> dict[str, float]:
+    return {name: measure.cap for name, measure in leaf.measures.items() if measure.cap is not None}
 
 
 def _shown_by_count(index: int, exact: Exact, price: Price, name: str) -> tuple[Steps, Steps, Noisy]:
