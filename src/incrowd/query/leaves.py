@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from incrowd.errors import QueryError
+from incrowd.query.above import above
 from incrowd.query.aggregates import Aggregates
 from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
-from incrowd.query.plan import Key, Leaf, deciding, released_name
+from incrowd.query.plan import Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
-from incrowd.query.typed import Census, census_of, said
+from incrowd.query.typed import Census, census_of
 
 
 @dataclass
@@ -96,13 +97,13 @@ class Cutter:
         return outer.from_(exp.to_table(released_name(self.seen[text])))
 
     def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select]:
-        refuse_clauses(select, "limit", "offset")
+        refuse_clauses(select, "limit", "offset", "qualify", "windows")
         where = select.args.get("where")
         below = narrowed(sources(select, self.world), None if where is None else where.this)
         nodes = group_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
-        outer = _outer(select, nodes, keys, aggregates)
+        outer = above(select, nodes, keys, aggregates.column)
         rows = below.select(where)
         units = tuple(f"u{index}" for index in range(len(below.units or ())))
         for name, column in zip(units, below.units or (), strict=True):
@@ -143,50 +144,3 @@ class Cutter:
         if declared is None or bought is None:
             return None if declared is None else float(declared)
         return census_of(declared, bought) if below.plain else None
-
-
-def _outer(
-    select: exp.Select, nodes: list[exp.Expr], keys: tuple[Key, ...], aggregates: Aggregates
-) -> exp.Select:
-    """The select over its released table: keys and aggregates become columns."""
-    names = {node.sql(DIALECT): key.name for node, key in zip(nodes, keys, strict=True)}
-
-    def swap(part: exp.Expr) -> exp.Expr:
-        if part.sql(DIALECT) in names:
-            return exp.column(names[part.sql(DIALECT)])
-        if isinstance(part, exp.Window):
-            raise QueryError(
-                "A window over the result belongs into an outer SELECT: SELECT ..., SUM(n) OVER () FROM "
-                "(this query)."
-            )
-        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
-            raise QueryError(
-                "A sub-query inside the SELECT that aggregates private rows is not possible; join its "
-                "result outside."
-            )
-        if isinstance(part, exp.IgnoreNulls | exp.RespectNulls):
-            raise QueryError(f"{said(part)} is not an aggregate that can be released.")
-        if isinstance(part, exp.Filter | exp.WithinGroup | exp.AggFunc):
-            return exp.column(aggregates.column(part))
-        if isinstance(part, exp.Column) and part.table:
-            raise QueryError(f"{part.name} must be in GROUP BY or inside an aggregate.")
-        return part
-
-    def moved(node: exp.Expr) -> exp.Expr:
-        return node.copy().transform(swap)
-
-    outer = exp.Select()
-    for column in select.expressions:
-        outer = outer.select(exp.alias_(moved(column.unalias()), column.alias_or_name, quoted=True))
-    having = select.args.get("having")
-    if having is not None:
-        outer = outer.where(moved(having.this))
-    for clause in ("order", "limit", "offset"):
-        written = select.args.get(clause)
-        if written is not None:
-            outer.set(clause, moved(written))
-    if select.args.get("distinct") and is_aggregating(select):
-        outer = outer.distinct()
-    elif select.args.get("order") is None and keys and not isinstance(select.parent, exp.SetOperation):
-        outer = outer.order_by(*[exp.column(key.name) for key in keys])
-    return outer

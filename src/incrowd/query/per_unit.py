@@ -30,25 +30,40 @@ def is_aggregating(select: exp.Select) -> bool:
     """Whether the select groups or aggregates at its own level."""
     if select.args.get("group") or select.args.get("having"):
         return True
-    return any(own_aggregates(column) for column in select.expressions)
+    qualify = select.args.get("qualify")
+    return any(own_aggregates(node) for node in [*select.expressions, *([qualify] if qualify else [])])
 
 
 def own_aggregates(node: exp.Expr) -> list[exp.AggFunc]:
-    """The aggregates of a projection, not those inside its sub-queries."""
+    """The aggregates of a projection: not those inside its sub-queries, nor the functions of windows."""
     home = node.find_ancestor(exp.Select)
     return [
-        aggregate for aggregate in node.find_all(exp.AggFunc) if aggregate.find_ancestor(exp.Select) is home
+        aggregate
+        for aggregate in node.find_all(exp.AggFunc)
+        if aggregate.find_ancestor(exp.Select) is home and not _of_window(aggregate)
     ]
+
+
+def _of_window(function: exp.AggFunc) -> bool:
+    """Whether it is the function of a window: such a one aggregates nothing, it runs over what there is."""
+    around: exp.Expr = function
+    while isinstance(around.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        around = around.parent
+    return isinstance(around.parent, exp.Window) and around.arg_key == "this"
 
 
 def group_keys(select: exp.Select) -> list[exp.Expr]:
     """What the select groups by.
 
     These are the GROUP BY expressions; for DISTINCT, the SELECT list; for GROUP BY ALL, the columns of the
-    SELECT list that hold no aggregate.
+    SELECT list that hold no aggregate and no window.
     """
     group = select.args.get("group")
-    plain = [column.unalias() for column in select.expressions if not own_aggregates(column)]
+    plain = [
+        column.unalias()
+        for column in select.expressions
+        if not own_aggregates(column) and not column.find(exp.Window)
+    ]
     if group is None:
         if select.args.get("distinct") and not is_aggregating(select):
             return plain
