@@ -43,7 +43,7 @@ def outer_of(sql: str, mode: str = "user") -> str:
             ),
             "SELECT a0 AS n FROM released_0 WHERE a0 > 5 ORDER BY a1 DESC LIMIT 3 OFFSET 1",
         ),
-        ("SELECT 2 * SUM(x) / COUNT(*) AS z FROM visits", "SELECT 2 * a0 / a1 AS z FROM released_0"),
+        ("SELECT 2 * SUM(x) / COUNT(*) AS z FROM visits", "SELECT (a0 * 2) AS z FROM released_0"),
         (
             "SELECT DISTINCT COUNT(*) AS n FROM visits GROUP BY city",
             "SELECT DISTINCT a0 AS n FROM released_0",
@@ -220,7 +220,7 @@ def test_the_owners_number_of_rows_holds_for_a_table_alone() -> None:
             "x must be in GROUP BY or inside an aggregate.",
         ),
         ("SELECT COUNT(*) FROM visits HAVING x > 1", "x must be in GROUP BY or inside an aggregate."),
-        ("SELECT FIRST(x IGNORE NULLS) FROM visits", "is not an aggregate that can be released"),
+        ("SELECT FIRST(x IGNORE NULLS) FROM visits", "as it would show the value of a row"),
         (
             "SELECT COUNT(*) FROM visits GROUP BY CUBE (city)",
             "CUBE, ROLLUP and GROUPING SETS are not possible; ask for each grouping by itself.",

@@ -17,7 +17,6 @@ from incrowd.errors import QueryError
 from incrowd.query.per_unit import is_aggregating
 from incrowd.query.plan import Key
 from incrowd.query.sql import DIALECT
-from incrowd.query.typed import said
 
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls)
 """What may stand between a window and its function."""
@@ -25,9 +24,16 @@ _SPECIFIED = ("partition_by", "order", "spec", "exclude")
 
 
 def above(
-    select: exp.Select, nodes: Sequence[exp.Expr], keys: Sequence[Key], column: Callable[[exp.Expr], str]
+    select: exp.Select,
+    nodes: Sequence[exp.Expr],
+    keys: Sequence[Key],
+    column: Callable[[exp.Expr], str],
+    other: Callable[[exp.Expr], exp.Expr | None] = lambda part: None,
 ) -> exp.Select:
-    """The select over its released table, which is still to be named. `column` collects an aggregate."""
+    """The select over its released table, which is still to be named. `column` collects an aggregate.
+
+    other: what stands for an aggregate that is an expression over others; None where it stands for itself.
+    """
     names = {node.sql(DIALECT): key.name for node, key in zip(nodes, keys, strict=True)}
     if not is_aggregating(select) and select.find(exp.Window) is not None:
         raise QueryError(
@@ -46,8 +52,9 @@ def above(
                 "A sub-query inside the SELECT that aggregates private rows is not possible; join its "
                 "result outside."
             )
-        if isinstance(part, exp.IgnoreNulls | exp.RespectNulls):
-            raise QueryError(f"{said(part)} is not an aggregate that can be released.")
+        meant = other(part)
+        if meant is not None:
+            return moved(meant)
         if isinstance(part, exp.Filter | exp.WithinGroup | exp.AggFunc):
             return exp.column(column(part))
         if isinstance(part, exp.Column) and part.table:

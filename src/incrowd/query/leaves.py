@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.above import above
-from incrowd.query.aggregates import Aggregates
+from incrowd.query.aggregates import Aggregates, Expanding
 from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
@@ -103,7 +103,7 @@ class Cutter:
         nodes = group_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
-        outer = above(select, nodes, keys, aggregates.column)
+        outer = above(select, nodes, keys, aggregates.column, Expanding(select, below.lookup))
         rows = below.select(where)
         units = tuple(f"u{index}" for index in range(len(below.units or ())))
         for name, column in zip(units, below.units or (), strict=True):

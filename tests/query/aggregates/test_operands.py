@@ -73,7 +73,7 @@ def test_bounds_are_derived_through_products() -> None:
         ("SUM(user_id)", "SUM needs bounds for user_id"),
         (
             "SUM(DISTINCT x)",
-            "SUM(DISTINCT ...) is not possible: one person may decide whether a value is there.",
+            "SUM(DISTINCT x) cannot be released, as one person may decide whether a value is there; ",
         ),
         ("SUM(t)", "SUM needs numbers, but t is of type text."),
         ("AVG(d)", "AVG needs numbers"),

@@ -17,5 +17,6 @@ then wide bounds cost nothing.
 """
 
 from incrowd.query.aggregates.collecting import Aggregates
+from incrowd.query.aggregates.expanding import Expanding
 
-__all__ = ["Aggregates"]
+__all__ = ["Aggregates", "Expanding"]

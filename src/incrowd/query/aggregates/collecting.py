@@ -11,8 +11,9 @@ from incrowd.errors import QueryError
 from incrowd.query.aggregates.averages import SPREADS, average, spread, together
 from incrowd.query.aggregates.counting import count, count_if
 from incrowd.query.aggregates.measuring import Measuring
-from incrowd.query.aggregates.operands import Asked
+from incrowd.query.aggregates.operands import AS_WRITTEN, Asked
 from incrowd.query.aggregates.ordering import ORDERS, quantile, within_group
+from incrowd.query.aggregates.refusing import refusal_of
 from incrowd.query.aggregates.summing import sum_of
 from incrowd.query.expressions import condition
 from incrowd.query.plan import Aggregate
@@ -59,20 +60,18 @@ class Aggregates(Measuring):
 
     def _make(self, node: exp.Expr) -> Aggregate:
         test: exp.Expr | None = None
-        label = said(node)
+        label = node.meta.get(AS_WRITTEN) or said(node)
         if isinstance(node, exp.Filter):
             test = condition(node.expression.this, self.below.lookup, "FILTER").sql
             node = node.this
+        if type(node.this) not in ORDERS and isinstance(node, exp.WithinGroup):
+            raise refusal_of(node, label)
         if isinstance(node, exp.WithinGroup):
             node = within_group(node, label)
+        if type(node) not in _FAMILIES or node.args.get("count"):
+            raise refusal_of(node, label)
         if any(value for key, value in node.args.items() if key not in _READ):
             raise QueryError(f"{label} has an option that is not understood; leave it out.")
         if node.expressions:
             raise QueryError(f"{label} takes one column here; LEAST and GREATEST compare several.")
-        family = _FAMILIES.get(type(node))
-        if family is None:
-            raise QueryError(
-                f"{label} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, STDDEV, "
-                "MEDIAN, quantiles, MIN, MAX, COVAR or CORR."
-            )
-        return family(Asked(node, label, test, bounds_of(node)), self)
+        return _FAMILIES[type(node)](Asked(node, label, test, bounds_of(node)), self)

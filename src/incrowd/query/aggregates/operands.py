@@ -17,6 +17,9 @@ from incrowd.query.quantile_cells import BUCKETS, cells_of, seconds_or_days
 from incrowd.query.sql import ContributionBounds
 from incrowd.query.typed import Typed, double, said
 
+AS_WRITTEN = "as_written"
+"""Where a node's meta says what the user wrote in its place."""
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -89,8 +92,10 @@ def operand_of(
 ) -> Operand:
     """The number that an aggregate is about, the condition for it to count, and its bounds."""
     if isinstance(node, exp.Distinct):
+        values = ", ".join(said(value) for value in node.expressions)
         raise QueryError(
-            f"{function}(DISTINCT ...) is not possible: one person may decide whether a value is there."
+            f"{function}(DISTINCT {values}) cannot be released, as one person may decide whether a value is "
+            f"there; write {function}({values}) without DISTINCT."
         )
     typed = as_float(total(node, below.lookup), function)
     low, high = (typed.low, typed.high) if bounds is None else (bounds.low, bounds.high)

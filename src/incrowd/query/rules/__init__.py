@@ -14,11 +14,19 @@ from incrowd.query.ownership import World
 from incrowd.query.rules.drop_parens import drop_parens
 from incrowd.query.rules.inline_ctes import inline_ctes
 from incrowd.query.rules.list_public import list_public
+from incrowd.query.rules.name_aggregates import name_aggregates
 from incrowd.query.rules.name_columns import name_columns
 from incrowd.query.rules.qualify_names import qualify_names
 
 Rule = Callable[[exp.Query, World], exp.Query]
-RULES: tuple[Rule, ...] = (drop_parens, name_columns, inline_ctes, qualify_names, list_public)
+RULES: tuple[Rule, ...] = (
+    drop_parens,
+    name_aggregates,
+    name_columns,
+    inline_ctes,
+    qualify_names,
+    list_public,
+)
 
 
 def rewrite(tree: exp.Query, world: World) -> exp.Query:

@@ -21,7 +21,8 @@ def name_columns(tree: exp.Query, world: World) -> exp.Query:
             ):
                 continue
             column = inner.find(exp.Column)
-            name = inner.sql_name().lower()
+            known = not isinstance(inner, exp.AnonymousAggFunc)
+            name = (inner.sql_name() if known else inner.name).lower()
             if column is not None:
                 name = f"{name}_{column.name}"
             while fold(name) in taken:

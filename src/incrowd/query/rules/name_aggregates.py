@@ -1,0 +1,35 @@
+"""Aggregates that the parser takes for functions of its users are marked as aggregates; their text stays.
+
+Whatever asks whether a SELECT aggregates then sees them, and they are answered, or refused for what they are.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from incrowd.query.ownership import World
+from incrowd.query.sql import bounds_of, with_bounds
+
+NAMES = frozenset(
+    {
+        # answered by another spelling, or from other aggregates
+        "APPROX_MEDIAN", "APPROX_PERCENTILE", "COUNT_DISTINCT", "FAVG", "FSUM", "GEOMEAN", "GEOMETRIC_MEAN",
+        "KAHAN_SUM", "MEAN", "RESERVOIR_QUANTILE", "SEM", "STD", "SUMKAHAN", "SUM_NO_OVERFLOW", "VAR", "WAVG",
+        "WEIGHTED_AVG",
+        # answered from counts by value
+        "APPROX_TOP_COUNT", "HISTOGRAM",
+        # refused
+        "ARBITRARY", "BITSTRING_AGG", "ENTROPY", "EVERY", "HISTOGRAM_EXACT", "JSON_AGG", "JSON_ARRAYAGG",
+        "JSON_GROUP_ARRAY", "JSON_GROUP_OBJECT", "KURTOSIS_POP", "MAD", "MAP_AGG", "PRODUCT",
+    }
+)  # fmt: skip
+
+
+def name_aggregates(tree: exp.Query, world: World) -> exp.Query:
+    """The tree with every aggregate as such."""
+    for node in list(tree.find_all(exp.Anonymous)):
+        name = str(node.this).upper()
+        if name in NAMES:
+            made = exp.AnonymousAggFunc(this=name, expressions=node.expressions)
+            node.replace(with_bounds(made, bounds_of(node)))
+    return tree
