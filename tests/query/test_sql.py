@@ -87,21 +87,6 @@ def test_any_text_is_read_or_refused_in_a_sentence(noise: str, place: int) -> No
         ("SELECT COUNT(*) FROM t WHERE a = $1", "$1 stands for a value that was not given"),
         ("SELECT FROM WHERE", "The SQL cannot be read: "),
         ("SELECT 'a", "The SQL cannot be read: "),
-        (
-            (
-                f"{CLAUSE} OPTIONS(epsilon=1) COUNT(*) FROM (SELECT WITH DIFFERENTIAL_PRIVACY "
-                f"OPTIONS(epsilon=1) x FROM t)"
-            ),
-            "may be given once, in one SELECT.",
-        ),
-        (
-            "SELECT WITH ANONYMIZATION COUNT(*) FROM t",
-            "WITH ANONYMIZATION is not understood; write WITH DIFFERENTIAL_PRIVACY.",
-        ),
-        (
-            f"{CLAUSE} OPTIONS(privacy_unit_column=1) COUNT(*) FROM t",
-            "The owner alone sets the protected unit",
-        ),
         (f"{CLAUSE} OPTIONS(rho=1) COUNT(*) FROM t", "The option rho is not known; use delta, epsilon"),
         (f"{CLAUSE} OPTIONS(epsilon=1, epsilon=2) COUNT(*) FROM t", "The option epsilon is given twice."),
         (
@@ -113,7 +98,6 @@ def test_any_text_is_read_or_refused_in_a_sentence(noise: str, place: int) -> No
         (f"{CLAUSE} OPTIONS", "OPTIONS needs a list in parentheses"),
         (f"{CLAUSE} OPTIONS(epsilon=1", "OPTIONS needs a list such as"),
         (f"{CLAUSE} OPTIONS(epsilon=1 delta=2) COUNT(*) FROM t", "OPTIONS needs a list such as"),
-        (f"{CLAUSE} OPTIONS() COUNT(*) FROM t", "is not known"),
         ("SELECT __named__SUM(x) FROM t", "are reserved; rename it."),
         (
             "SELECT SUM(x, bounds => (0, 1)) FROM t",

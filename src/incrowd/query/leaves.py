@@ -13,8 +13,10 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.above import above
 from incrowd.query.aggregates import Aggregates, Expanding
+from incrowd.query.clause import clause_of
 from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
+from incrowd.query.obeying import held_to
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Leaf, deciding, released_name
@@ -102,8 +104,11 @@ class Cutter:
         below = narrowed(sources(select, self.world), None if where is None else where.this)
         nodes = group_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
+        clause = clause_of(select)
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
         outer = above(select, nodes, keys, aggregates.column, Expanding(select, below.lookup))
+        if clause is not None:
+            outer = held_to(clause, outer, keys, aggregates)
         rows = below.select(where)
         units = tuple(f"u{index}" for index in range(len(below.units or ())))
         for name, column in zip(units, below.units or (), strict=True):

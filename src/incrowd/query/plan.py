@@ -281,6 +281,8 @@ class Plan:
     outer: exp.Query
     options: Mapping[str, float] = field(default_factory=dict)
     columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader must know about how the question was understood."""
 
     @property
     def released(self) -> Mapping[str, Leaf]:

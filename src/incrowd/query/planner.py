@@ -58,7 +58,19 @@ def bound(
         raise QueryError(
             f"Two columns of the answer are called {doubled}; give one of them another name with AS."
         )
-    return Plan(tuple(cutter.leaves), outer, question.options, columns)
+    return Plan(tuple(cutter.leaves), outer, question.options, columns, _notes(question))
+
+
+def _notes(question: Question) -> tuple[str, ...]:
+    """What to say of a question whose clause stands in several SELECTs."""
+    if question.clauses < 2 or "epsilon" not in question.options:
+        return ()
+    return (
+        (
+            f"The DIFFERENTIAL_PRIVACY clause stands in {question.clauses} SELECTs; its epsilon is paid once "
+            "for all together."
+        ),
+    )
 
 
 def _whole(name: str, value: float | None) -> float | None:

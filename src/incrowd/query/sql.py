@@ -1,13 +1,14 @@
 """SQL text to a syntax tree: the one module that knows the parser's ways.
 
 The parser (sqlglot, one pinned version) does not know GoogleSQL's differential-privacy clause and drops or
-refuses its named arguments, so both are taken out of the token stream first: `WITH DIFFERENTIAL_PRIVACY
-OPTIONS(...)` becomes `Question.options`, and the named argument of an aggregate is kept beside its node
-(`bounds_of`). Nothing is dropped in silence: what is not understood is refused.
+refuses its named arguments, so both are taken out of the token stream first: the clause stays with its
+SELECT (`clause`), and the named argument of an aggregate with its node (`bounds_of`). Nothing is dropped in
+silence: what is not understood is refused.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,21 +20,22 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
+from incrowd.query.anonymization import clamped, newer_names
 from incrowd.query.balancing import balanced
+from incrowd.query.clause import MARK, Clause, place_clauses, shared, take_clauses
+from incrowd.query.tokens import CLOSE, OPEN, edited
 
 Per = Literal["group", "row"]
 DIALECT = "duckdb"
 _BOUNDS = "contribution_bounds"
 _PREFIX = "__named__"
-_OPTIONS = {"epsilon", "delta", "max_groups_contributed", "max_rows_contributed"}
 MOST_NESTED = 60
 """How many brackets may stand inside one another; the parser gives up a little below."""
 MOST_LISTED = 20_000
 """How many values one list in brackets may hold; planning takes about 5 seconds for so many."""
 MOST_DEEP = 128
 """How many levels the tree of a question may have, once its long chains are balanced (`balancing`)."""
-_OPEN = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
-_CLOSE = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
+_MARKS = re.compile(rf"{_PREFIX}|{MARK}[0-9]+,?")
 _OPENINGS = ("select", "with", "from", "table", "values")
 _EXAMPLE = "SELECT COUNT(*) FROM people"
 _TOO_DEEP = "The SQL is nested too deeply to be read; write it in smaller steps, and lists with IN (...)."
@@ -89,6 +91,8 @@ class Question:
 
     tree: exp.Query
     options: Mapping[str, float] = field(default_factory=dict)
+    clauses: int = 0
+    """How many of its SELECTs have the clause."""
 
 
 def parse(sql: str) -> Question:
@@ -99,7 +103,7 @@ def parse(sql: str) -> Question:
     ('SELECT COUNT(*) FROM t', {'epsilon': 1.0, 'delta': 1e-07})
     """
     tokens = _tokens(_as_text(sql))
-    text, options = _take_clause(sql, tokens)
+    text, clauses, expected = _take_clauses(sql, tokens)
     tree = _read(text)
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
@@ -108,12 +112,12 @@ def parse(sql: str) -> Question:
     for node in tree.walk():
         # Comments are no part of the question: they must neither tell equal expressions apart nor travel.
         node.pop_comments()
-    expected = text.count(_PREFIX)
+    place_clauses(tree, clauses)
     named = tree.transform(_name_arguments)
     assert isinstance(named, exp.Query)
     if count_bounds(named) != expected:
         raise QueryError("An aggregate's named arguments could not be read; use name => (low, high).")
-    return Question(named, options)
+    return Question(named, shared(clauses).options, len(clauses))
 
 
 def _as_text(sql: object) -> str:
@@ -167,9 +171,9 @@ def _refuse_nesting(tokens: list[Token]) -> None:
     commas = [0]
     """The number of commas so far in each bracket that is open."""
     for token in tokens:
-        if token.token_type in _OPEN:
+        if token.token_type in OPEN:
             commas.append(0)
-        elif token.token_type in _CLOSE:
+        elif token.token_type in CLOSE:
             if len(commas) > 1:
                 commas.pop()
         elif token.token_type == TokenType.COMMA:
@@ -206,7 +210,7 @@ def _fault(error: ParseError) -> str:
     place = error.errors[0]
     missed = str(place["description"])
     reason = "something is missing or misspelled there" if "<" in missed or "/" in missed else missed.lower()
-    near = " ".join(str(place["highlight"]).split())
+    near = _MARKS.sub("", " ".join(str(place["highlight"]).split()))
     return f"The SQL cannot be read: near {near} (line {place['line']}, column {place['col']}), {reason}."
 
 
@@ -232,31 +236,26 @@ def _with_depth(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
         waiting.extend((part, depth + 1) for part in node.iter_expressions())
 
 
-def _take_clause(sql: str, tokens: list[Token]) -> tuple[str, dict[str, float]]:
-    """The statement without the clause and with marked functions, and the clause's options."""
-    named = _with_named(tokens)
-    edits: list[tuple[int, int, str]] = []
-    options: dict[str, float] = {}
-    for index, token in enumerate(tokens):
-        word = fold(token.text)
-        after_with = index >= 1 and fold(tokens[index - 1].text) == "with"
-        if word == "differential_privacy" and index >= 2 and after_with:
-            if any(text == "" for *_, text in edits):
-                raise QueryError("The DIFFERENTIAL_PRIVACY clause may be given once, in one SELECT.")
-            end = index
-            if index + 1 < len(tokens) and fold(tokens[index + 1].text) == "options":
-                end, options = _read_options(tokens, index + 2)
-            edits.append((tokens[index - 1].start, tokens[end].end + 1, ""))
-        elif word == "anonymization" and after_with:
-            raise QueryError("WITH ANONYMIZATION is not understood; write WITH DIFFERENTIAL_PRIVACY.")
-        elif token.text.startswith(_PREFIX):
-            raise QueryError(f"Names that start with {_PREFIX} are reserved; rename it.")
-        elif index in named and index:
-            edits.append((tokens[index - 1].start, tokens[index - 1].start, _PREFIX))
-    text = sql[: tokens[-1].end + 1]
-    for start, end, insert in sorted(edits, reverse=True):
-        text = text[:start] + insert + text[end:]
-    return text[tokens[0].start :], options
+def _take_clauses(sql: str, tokens: list[Token]) -> tuple[str, tuple[Clause, ...], int]:
+    """The statement without clauses and with marked functions, the clauses, and the number of marks."""
+    if any(token.text.startswith(_PREFIX) for token in tokens):
+        raise QueryError(f"Names that start with {_PREFIX} are reserved; rename it.")
+    taken = take_clauses(sql, tokens)
+    names, clamps = newer_names(tokens), clamped(tokens)
+    if names and not taken.clauses:
+        (name, *_) = (tokens[place - 1].text for place in names)
+        raise QueryError(
+            f"{name} needs the clause SELECT WITH ANONYMIZATION OPTIONS(epsilon=1) in front; or write "
+            f"{next(iter(names.values()))}, without ANON_."
+        )
+    marked = {place for place in _with_named(tokens) | set(clamps) if place}
+    edits = [*taken.edits, *(edit for clamp in clamps.values() for edit in clamp)]
+    for place in marked | set(names):
+        function = tokens[place - 1]
+        name = names.get(place, sql[function.start : function.end + 1])
+        edits.append((function.start, function.end + 1, _PREFIX * (place in marked) + name))
+    begin, end = tokens[0].start, tokens[-1].end + 1
+    return edited(sql[:end], edits)[begin:], taken.clauses, len(marked)
 
 
 def _with_named(tokens: list[Token]) -> set[int]:
@@ -264,39 +263,13 @@ def _with_named(tokens: list[Token]) -> set[int]:
     named: set[int] = set()
     around: list[int] = []
     for place, token in enumerate(tokens):
-        if token.token_type in _OPEN:
+        if token.token_type in OPEN:
             around.append(place)
-        elif token.token_type in _CLOSE and around:
+        elif token.token_type in CLOSE and around:
             around.pop()
         elif token.token_type == TokenType.FARROW and around:
             named.add(around[-1])
     return {place for place in named if tokens[place].token_type == TokenType.L_PAREN}
-
-
-def _read_options(tokens: list[Token], opening: int) -> tuple[int, dict[str, float]]:
-    options: dict[str, float] = {}
-    position = opening + 1
-    if opening >= len(tokens) or tokens[opening].token_type != TokenType.L_PAREN:
-        raise QueryError("OPTIONS needs a list in parentheses, such as OPTIONS(epsilon=1, delta=1e-7).")
-    while position + 2 < len(tokens):
-        name, sign, value = tokens[position : position + 3]
-        key = fold(name.text)
-        if key == "privacy_unit_column":
-            raise QueryError("The owner alone sets the protected unit; leave privacy_unit_column out.")
-        if key not in _OPTIONS:
-            raise QueryError(f"The option {name.text} is not known; use {', '.join(sorted(_OPTIONS))}.")
-        if key in options:
-            raise QueryError(f"The option {key} is given twice.")
-        if sign.token_type != TokenType.EQ or value.token_type != TokenType.NUMBER:
-            raise QueryError(f"The option {key} needs a number, as in {key}=1.")
-        options[key] = float(value.text)
-        after = tokens[position + 3] if position + 3 < len(tokens) else None
-        if after is not None and after.token_type == TokenType.R_PAREN:
-            return position + 3, options
-        if after is None or after.token_type != TokenType.COMMA:
-            break
-        position += 4
-    raise QueryError("OPTIONS needs a list such as OPTIONS(epsilon=1, delta=1e-7).")
 
 
 def _name_arguments(node: exp.Expr) -> exp.Expr:

@@ -49,6 +49,15 @@ class Aggregates(Measuring):
             self.columns[asked] = replace(made, name=f"a{len(self.columns)}", note=note)
         return self.columns[asked].name
 
+    def units(self, note: str) -> str:
+        """The released column with the number of units in each group."""
+        label = "the number of units"
+        if label not in (aggregate.label for aggregate in self.columns.values()):
+            name = self.number(None, label) if self.below.single else self.number_of_units(None, label)
+            made = Aggregate(f"a{len(self.columns)}", "count", label, (name,), whole=True, note=note)
+            self.columns[label, None] = made
+        return self.columns[label, None].name
+
     def _bought(self, node: exp.Expr, made: Aggregate) -> list[str]:
         """What to say about the bounds of the columns whose values are aggregated."""
         if made.kind == "count":

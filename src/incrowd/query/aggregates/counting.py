@@ -9,7 +9,6 @@ from incrowd.query.aggregates.measuring import Measuring
 from incrowd.query.aggregates.operands import Asked, Operand, both
 from incrowd.query.aggregates.summing import bounded_sum
 from incrowd.query.expressions import condition, total
-from incrowd.query.measure import Measure
 from incrowd.query.plan import Aggregate
 from incrowd.query.typed import Typed, double
 
@@ -59,8 +58,8 @@ def _units(inner: exp.Distinct, asked: Asked, leaf: Measuring) -> Aggregate:
             f"{asked.label} can only count the protected unit; to count other values, group by them and "
             "count the groups of the result."
         )
-    measure = Measure("", "pair", "own", asked.test, None, 0, 1, label=asked.label)
-    return Aggregate("", "count", asked.label, (leaf.add(measure, leaf.groups),), whole=True)
+    number = leaf.number_of_units(asked.test, asked.label)
+    return Aggregate("", "count", asked.label, (number,), whole=True)
 
 
 def _per_group(asked: Asked, present: exp.Expr | None, leaf: Measuring) -> Aggregate:

@@ -54,6 +54,10 @@ class Measuring:
         measure = Measure("", "row", "rows", present, None, 0, 1, label=f"the number of rows of {label}")
         return self.add(measure, self.rows)
 
+    def number_of_units(self, present: exp.Expr | None, label: str) -> str:
+        """The number of units with a row that counts."""
+        return self.add(Measure("", "pair", "own", present, None, 0, 1, label=label), self.groups)
+
     def rows_of(self, value: Operand, label: str) -> str:
         """The number of rows that an average is over."""
         if self.rows_of_ratio is not None:
