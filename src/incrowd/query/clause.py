@@ -41,6 +41,7 @@ _FIELDS: Mapping[str, str] = {
     "k_threshold": "least_units",
 }
 _OTHERS = ("privacy_unit_column", "group_selection_strategy")
+OPTIONS = (*_FIELDS, *_OTHERS)
 _OPEN = ("groups", "rows", "least_units")
 _NUMBER = re.compile(r"[+-]?\s*(\d+(_\d+)*\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 _LIST = "OPTIONS needs a list such as OPTIONS(epsilon=1, delta=1e-7)."
@@ -157,8 +158,8 @@ def _kind(key: str) -> str:
 
 def _refuse_unknown(part: Sequence[Token]) -> None:
     name = part[0].text if part else ""
-    if fold(name) not in _FIELDS and fold(name) not in _OTHERS:
-        known = ", ".join(sorted((*_FIELDS, *_OTHERS)))
+    if fold(name) not in OPTIONS:
+        known = ", ".join(sorted(OPTIONS))
         raise QueryError(f"The option {name} is not known; use {known}." if name else _LIST)
 
 
