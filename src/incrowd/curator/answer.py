@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from incrowd.catalog.addresses import wrong_path
 from incrowd.curator import quantities, showing
+from incrowd.curator.ends import without_ends
 from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
@@ -159,6 +160,12 @@ class Answer:
                     f"{label}: more of the total was cut off than kept, so the cut is likely to dominate the "
                     "error; ask with a larger epsilon or contribution."
                 )
+        silent = without_ends(self.plan)
+        if silent:
+            notes.append(
+                f"{', '.join(silent)}: ranks and what noisy numbers pick out follow the noise, so there is no "
+                "interval."
+            )
         failure = self._processed(None).failure
         return tuple(dict.fromkeys([*notes, *([failure] if failure else [])]))
 

@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from incrowd.backends.trees import quoted
 from incrowd.catalog.types import arrow_type
-from incrowd.curator.ends import with_ends
+from incrowd.curator.ends import HALF, with_ends
 from incrowd.curator.estimates import Span
 from incrowd.curator.not_numbers import says_nan, without_nan
 from incrowd.curator.released import Released
@@ -134,6 +134,7 @@ def released_numbers(
         labels = {name: column.label or name for name, column in leaf.columns.items()}
         for name, label in list(labels.items()):
             labels |= {f"{name}{end}": f"{label}{end}" for end in ("_low", "_high")}
+        table = table.select([name for name in table.column_names if not name.endswith(HALF)])
         tables.append(table.rename_columns([labels.get(name, name) for name in table.column_names]))
     return tuple(tables)
 
@@ -177,6 +178,7 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
     """What a leaf released, as the table that the SQL above reads."""
     columns = {key.name: released.table.column(key.name) for key in leaf.keys}
     spans = released.columns(leaf, confidence or 0.95)
+    halves = released.halves(leaf, confidence or 0.95)
     for aggregate in leaf.aggregates:
         span: Span = spans[aggregate.name]
         whole = aggregate.whole and _in_62_bits(span)
@@ -187,6 +189,9 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
                 values = np.nan_to_num(values).astype(np.int64)
             numbers = pa.array(values, from_pandas=True)  # NaN is NULL
             columns[aggregate.name + suffix] = _moments(numbers, aggregate) if aggregate.moment else numbers
+        if confidence is not None and aggregate.kind in ("count", "sum"):
+            half = [halves.get(aggregate.name)] * len(span.value)
+            columns[aggregate.name + HALF] = pa.array(half, pa.float64())
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
     return pa.table(columns)
@@ -220,6 +225,8 @@ def _sample(leaf: Leaf, numbers: Sequence[int]) -> pa.Table:
                 continue
             kind = pa.int64() if aggregate.whole else pa.float64()
             columns[aggregate.name + suffix] = pa.array(numbers, pa.int64()).cast(kind, safe=False)
+        if aggregate.kind in ("count", "sum"):
+            columns[aggregate.name + HALF] = pa.array(numbers, pa.int64()).cast(pa.float64())
     return pa.table(columns or {"nothing": pa.array(numbers, pa.int64())})
 
 

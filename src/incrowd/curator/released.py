@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,25 @@ class Released:
         """Each released column of the leaf at a confidence."""
         known = self.known(leaf)
         return {aggregate.name: self._column(known, aggregate, confidence) for aggregate in known.aggregates}
+
+    def halves(self, leaf: Leaf, confidence: float) -> dict[str, float]:
+        """How far the errors of counts and sums reach at a confidence, where those of groups are independent.
+
+        Not where a group is shown because its number is large, nor where one factor scales all groups. The
+        error of a sum of such numbers is between Laplace and normal noise in shape (`pooled_ends`), so each
+        reaches as far as the wider of the two. Rounding to a whole number adds a variance of 1/12.
+        """
+        known, normal = self.known(leaf), -NormalDist().inv_cdf((1 - confidence) / 2)
+        reaches = {}
+        for aggregate in known.aggregates:
+            name = aggregate.measures[0]
+            if aggregate.kind not in ("count", "sum") or name in self.factors:
+                continue
+            noise = self.noise[name]
+            if noise.least is None:
+                reach = max(noise.halfwidth(confidence), normal * noise.deviation)
+                reaches[aggregate.name] = math.hypot(reach, normal / 12**0.5 if aggregate.whole else 0.0)
+        return reaches
 
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         if aggregate.kind == "quantile":
