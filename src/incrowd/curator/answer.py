@@ -163,7 +163,7 @@ class Answer:
         silent = without_ends(self.plan)
         if silent:
             notes.append(
-                f"{', '.join(silent)}: ranks and what noisy numbers pick out follow the noise, so there is no "
+                f"{', '.join(silent)}: ranks and what noisy numbers pick out follow the noise; they have no "
                 "interval."
             )
         failure = self._processed(None).failure
