@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.backends import release_statement
-from incrowd.query import Aggregate, Leaf
+from incrowd.query import Aggregate, Leaf, Measure
 from tests.backends.grammar import Asked
 from tests.backends.houses import Numbers, engine_of, furnish, run
 from tests.backends.parsing import tree
@@ -96,6 +96,16 @@ def _variance(total: float, squares: float, count: float, centre: float) -> floa
     return squares / count + centre - (total / count) ** 2
 
 
+def _cell(measure: Measure, cell: int) -> tuple[float, float]:
+    """The ends of a cell."""
+    for band in measure.bands:
+        if cell < band.cells:
+            return band.start + band.width * cell, band.start + band.width * (cell + 1)
+        cell -= band.cells
+    width = (measure.high - measure.low) / measure.buckets
+    return measure.low + width * cell, measure.low + width * (cell + 1)
+
+
 def _check_quantile(
     leaf: Leaf, aggregate: Aggregate, numbers: Numbers, key: tuple[Any, ...], plain: Any
 ) -> None:
@@ -119,7 +129,6 @@ def _check_quantile(
     if aggregate.label.startswith(("MIN", "MAX")):
         rank = 0.0 if aggregate.label.startswith("MIN") else 1.0
     place = rank * (len(ordered) - 1)
-    width = (measure.high - measure.low) / measure.buckets
-    low = measure.low + width * ordered[max(0, math.floor(place) - 1)]
-    high = measure.low + width * (ordered[min(len(ordered) - 1, math.ceil(place) + 1)] + 1)
+    low, _ = _cell(measure, ordered[max(0, math.floor(place) - 1)])
+    _, high = _cell(measure, ordered[min(len(ordered) - 1, math.ceil(place) + 1)])
     assert low - 1e-9 <= plain <= high + 1e-9

@@ -160,6 +160,10 @@ def sources_for(mode: str) -> list[Source]:
         "p.top",
         "LEAST(GREATEST(p.fs, -50), 50)",
         "LEAST(p.cats, 4)",
+        # What a person adds up to has no bounds: these are taken without any.
+        "p.many",
+        "p.total",
+        "p.fs / 2 + p.many",
     )
     per_conditions = ("p.many > 1", "p.mean > 0.5", "p.total >= 0", "p.first > '2020-01-15'")
     per_keys = ("p.many", "p.cats", "p.many > 2", "YEAR(p.first)", "p.least % 2", "LEAST(p.many, 3)", "p.fs")

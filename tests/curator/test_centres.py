@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -25,6 +26,7 @@ from incrowd.curator.centres import (
 )
 from incrowd.curator.quantiles import added_up
 from incrowd.query import Measure
+from incrowd.query.graded_cells import bands_of, cell_at, count_of
 
 ONE = 1 << 30
 """The weight of a unit."""
@@ -51,6 +53,35 @@ def test_a_large_budget_finds_where_values_lie(low: float, high: float, middle: 
     bought = centre_of(edges_of(values, measure), measure, Fraction(10), 1)
     assert abs(bought.middle - middle) < 0.7 * spread
     assert 1.5 * spread < bought.spread < 4.5 * spread
+
+
+@pytest.mark.parametrize(("middle", "spread"), [(30, 5), (30_000, 8_000), (4e8, 1e8), (-40, 10)])
+def test_cells_that_widen_find_where_values_lie_over_any_range(middle: float, spread: float) -> None:
+    values = np.random.default_rng(3).normal(middle, spread, 20_000)
+    bands = bands_of(-(2.0**31), 2.0**31, 2.0**-9, 65_536)
+    measure = replace(histogram(bands[0].start, bands[-1].end, count_of(bands)), bands=bands)
+    starts = np.array([cell_at(bands, cell)[0] for cell in range(measure.buckets)])
+    cells = np.searchsorted(starts, values, side="right") - 1
+    edges = added_up(np.bincount(cells, minlength=measure.buckets).astype(np.int64) * ONE)
+    bought = centre_of(edges, measure, Fraction(10), 1)
+    assert abs(bought.middle - middle) < 0.7 * spread
+    assert 1.5 * spread < bought.spread < 4.5 * spread
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.data())
+def test_edges_are_in_order_where_cells_widen(weights: list[int], data: st.DataObject) -> None:
+    """The argument of the third draw, for cells of any widths: a unit moves all edges one way."""
+    widths = data.draw(st.lists(st.integers(1, 50), min_size=len(weights), max_size=len(weights)))
+    starts = np.concatenate(([0], np.cumsum(widths)))
+    twice, radii = data.draw(st.integers(0, 2 * int(starts[-1]))), _radii(int(starts[-1]))
+    times, row = math.lcm(*radii), data.draw(st.integers(0, len(weights) - 1))
+    more = [weight + (place == row) for place, weight in enumerate(weights)]
+    before, after = (
+        _within(added_up(np.array(cells, dtype=np.int64)), starts, twice, radii, times)
+        for cells in (weights, more)
+    )
+    assert (np.diff(before) >= 0).all()
+    assert ((after - before) >= 0).all() and ((after - before) <= times).all()
 
 
 def test_values_that_are_all_the_same_have_the_least_spread() -> None:
@@ -105,7 +136,7 @@ def test_edges_count_rows_by_how_near_they_are(weights: list[int], twice: int) -
     cells = len(weights)
     twice, radii = min(twice, 2 * cells), _radii(cells)
     times = math.lcm(*radii)
-    edges = _within(added_up(np.array(weights, dtype=np.int64)), twice, radii, times)
+    edges = _within(added_up(np.array(weights, dtype=np.int64)), np.arange(cells + 1), twice, radii, times)
     assert edges[0] == 0 and (np.diff(edges) >= 0).all()
     for radius, held in zip(radii, edges[1:], strict=True):
         near = (max(0, radius - abs(2 * cell + 1 - twice)) for cell in range(cells))
@@ -127,7 +158,8 @@ def test_a_unit_moves_each_edge_by_at_most_its_weight_and_all_the_same_way(
     twice, radii = data.draw(st.integers(0, 2 * len(weights))), _radii(len(weights))
     times = math.lcm(*radii)
     before, after = (
-        _within(added_up(np.array(cells, dtype=np.int64)), twice, radii, times) for cells in (weights, more)
+        _within(added_up(np.array(cells, dtype=np.int64)), np.arange(len(weights) + 1), twice, radii, times)
+        for cells in (weights, more)
     )
     moved = after - before
     assert (moved >= 0).all() and (moved <= len(rows) * times).all()

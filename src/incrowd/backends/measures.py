@@ -7,6 +7,7 @@ are cast.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -24,6 +25,7 @@ from incrowd.backends.trees import (
     wide,
 )
 from incrowd.query import Measure
+from incrowd.query.graded_cells import Band
 from incrowd.query.typed import double
 
 KEY_MASS = 1024
@@ -110,6 +112,8 @@ def cell_of(measure: Measure) -> exp.Expr:
     """The cell of a quantile's histogram into which a row falls; NULL if its value is absent."""
     assert measure.value is not None
     value = measure.value.copy()
+    if measure.bands:
+        return _where(measure, _cell_in_bands(value, measure.bands))
     width = (measure.high - measure.low) / measure.buckets
     low, high, last = double(measure.low), double(measure.high), integer(measure.buckets - 1)
     # One cell is added before the division and subtracted afterwards, so that nothing vanishes below float64.
@@ -122,6 +126,23 @@ def cell_of(measure: Measure) -> exp.Expr:
         (joined(exp.LTE, value, double(math.inf)), last),
     )
     return _where(measure, cell)
+
+
+def _cell_in_bands(value: exp.Expr, bands: Sequence[Band]) -> exp.Expr:
+    """The cell of a number in bands: a test for each band, and equal cells inside it."""
+    tests: list[tuple[exp.Expr, exp.Expr]] = [(joined(exp.LT, value, double(bands[0].start)), integer(0))]
+    first = 0
+    for band in bands:
+        last = integer(first + band.cells - 1)
+        # As above: nothing vanishes. What is rounded up at the end of a band stays in its last cell.
+        raised = joined(exp.Add, joined(exp.Sub, value, double(band.start)), double(band.width))
+        cells = cast(exp.Floor(this=quotient(raised, double(band.width))), exp.DType.BIGINT)
+        place = joined(exp.Add, cells, integer(first - 1))
+        cell = exp.Least(this=place, expressions=[own(last)], ignore_nulls=True)
+        tests.append((joined(exp.LT, value, double(band.end)), cell))
+        first += band.cells
+    tests.append((joined(exp.LTE, value, double(math.inf)), integer(first - 1)))
+    return chosen(*tests)
 
 
 def pair_value(measure: Measure, column: exp.Expr, exponent: int) -> exp.Expr:
@@ -177,4 +198,4 @@ def census_exponent(measure: Measure) -> int:
         return -BALL_BITS
     if measure.value is None or measure.weighing == "rows":
         return 0
-    return math.ceil(math.log2(max(measure.limit, 2.0**-900))) - CENSUS_BITS
+    return math.ceil(math.log2(max(measure.limit_of_row, 2.0**-900))) - CENSUS_BITS

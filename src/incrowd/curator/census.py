@@ -170,7 +170,7 @@ def _bought_now(index: int, leaf: Leaf, price: Price, run: _Run) -> dict[str, _S
         line = price.line(index, "census", weigh_key)
         assert line is not None
         unit = 2.0 ** census_exponent(measure)
-        row = (1.0 if measure.ball else measure.limit) / unit
+        row = (1.0 if measure.ball else measure.limit_of_row) / unit
         counts = _counted(measure)
         far = None if measure.ball else contribution.first_far(1.0 if counts else row, counts)
         cells, far_units = contribution.noisy_census(_counts(result, place), line.epsilon, leaf.distance, far)
@@ -199,6 +199,7 @@ def _situation(
         distance=leaf.distance,
         generous=seen.generous,
         far=seen.far,
+        wide=measure.ball != "" and any(value.histogram.bands for value in leaf.values.values()),
     )
 
 

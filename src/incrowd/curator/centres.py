@@ -19,7 +19,8 @@ grows with r: adding weight w moves each edge by between 0 and w, as it does the
 argument of `quantiles` asks for no more. Edges are whole numbers: radii are whole numbers of half cells that
 all divide one number, by which weights are multiplied. Making the rows of a drawn cell lighter makes the unit
 lighter too. So the whole is the composition of three bounded
-ranges, epsilon together.
+ranges, epsilon together. How wide cells are is in none of this: where they are of different widths
+(`graded_cells`), edges lie at whole numbers of the narrowest, and radii are whole numbers of its halves.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from numpy.typing import NDArray
 
 from incrowd.curator.quantiles import draw_cell
 from incrowd.query import Centre, Measure
+from incrowd.query.graded_cells import edges_of
 
 DRAWS = (Fraction(2, 5), Fraction(1, 10), Fraction(1, 2))
 """How the three draws share epsilon."""
@@ -56,25 +58,26 @@ Floats = NDArray[np.float64]
 def centre_of(edges: Edges, histogram: Measure, epsilon: Fraction, distance: int) -> Centre:
     """The centre and the spread of a column. `edges`: the exact weights below each cell and below the end."""
     reach = histogram.sensitivity_steps * distance
-    total = int(edges[-1])
+    total, places = int(edges[-1]), _places(histogram)
 
     def draw(edges: Edges, share: Fraction, place: int, nats: Floats | None = None) -> int:
         return draw_cell(edges, total * share, share, epsilon * DRAWS[place], reach, nats)
 
-    coarse, zero = _coarse(histogram), _zero(histogram)
+    coarse, zero = _coarse(histogram), int(np.searchsorted(places, _zero(histogram)))
     away = np.abs(np.arange(len(coarse) - 1) + 0.5 - np.searchsorted(coarse, zero)) - 0.5
     near = draw(edges[coarse], _HALF, 0, _FAR * away)
     first, last = coarse[max(near - 1, 0)], coarse[min(near + 2, len(coarse) - 1)]
     fine = np.unique(np.linspace(first, last, _FINER + 1).astype(np.int64))
     cell = draw(edges[fine], _HALF, 1)
-    left, right = int(fine[cell]), int(fine[cell + 1])
-    radii = [radius for radius in _radii(histogram.buckets) if radius >= right - left]
-    weighed, times = _lightened(edges, left, right), math.lcm(*radii)
-    within, target = _within(weighed, left + right, radii, times), int(weighed[-1]) * times * SPREAD
+    weighed = _lightened(edges, int(fine[cell]), int(fine[cell + 1]))
+    left, right = (int(places[edge]) for edge in fine[cell : cell + 2])
+    radii = [radius for radius in _radii(int(places[-1])) if radius >= right - left]
+    times = math.lcm(*radii)
+    within, target = _within(weighed, places, left + right, radii, times), int(weighed[-1]) * times * SPREAD
     # A spread that is too narrow is worse than one that is too wide: the count would drown in noise.
     nats: Floats = _NARROW * np.arange(len(radii), dtype=np.float64)[::-1]
     drawn = draw_cell(within, target, SPREAD, epsilon * DRAWS[2], reach * _HEAVIER * times, nats)
-    half_cell = (histogram.high - histogram.low) / histogram.buckets / 2
+    half_cell = (histogram.high - histogram.low) / int(places[-1]) / 2
     middle = float(histogram.low + half_cell * (left + right))
     return Centre(middle, PER_RADIUS * half_cell * radii[drawn])
 
@@ -85,20 +88,28 @@ def _lightened(edges: Edges, left: int, right: int) -> Edges:
     return np.asarray(_HEAVIER * edges.astype(object) - (_HEAVIER - 1) * inside)
 
 
+def _places(histogram: Measure) -> NDArray[np.int64]:
+    """Where cells begin, and the end of the last: in widths of the narrowest, from the first."""
+    if histogram.bands:
+        return np.fromiter(edges_of(histogram.bands), dtype=np.int64)
+    return np.arange(histogram.buckets + 1)
+
+
 def _zero(histogram: Measure) -> int:
-    """The edge between cells that is nearest to zero."""
-    cells = histogram.buckets
-    width = (histogram.high - histogram.low) / cells
-    return round(min(max(-histogram.low / width, 0.0), float(cells)))
+    """The place that is nearest to zero."""
+    last = int(_places(histogram)[-1])
+    width = (histogram.high - histogram.low) / last
+    return round(min(max(-histogram.low / width, 0.0), float(last)))
 
 
 def _coarse(histogram: Measure) -> NDArray[np.int64]:
-    """Where coarse cells begin, and the end of the last: by half doublings from zero."""
-    cells, zero = histogram.buckets, _zero(histogram)
-    steps = 2.0 ** (np.arange(_PER_DOUBLING * (math.log2(cells) + 1)) / _PER_DOUBLING)
+    """Which cells coarse cells begin with, and the end of the last: by half doublings from zero."""
+    places, zero = _places(histogram), _zero(histogram)
+    last = int(places[-1])
+    steps = 2.0 ** (np.arange(_PER_DOUBLING * (math.log2(last) + 1)) / _PER_DOUBLING)
     away = np.concatenate(([0], np.unique(np.round(steps).astype(np.int64))))
-    inside = np.concatenate((zero - away, zero + away, [0, cells]))
-    return np.unique(inside[(inside >= 0) & (inside <= cells)])
+    inside = np.concatenate((zero - away, zero + away, [0, last]))
+    return np.unique(np.searchsorted(places, inside[(inside >= 0) & (inside <= last)]))
 
 
 def _radii(cells: int) -> list[int]:
@@ -111,13 +122,13 @@ def _radii(cells: int) -> list[int]:
     return sorted([*doublings, *(3 * size // 2 for size in doublings[1:-1])])
 
 
-def _within(edges: Edges, twice: int, radii: Sequence[int], times: int) -> Edges:
+def _within(edges: Edges, starts: NDArray[np.int64], twice: int, radii: Sequence[int], times: int) -> Edges:
     """0, then for each radius r, `times` the sum of weight * max(0, 1 - distance / r), in half cells.
 
-    twice: the middle, in half cells; the values of a cell are taken to lie in its own middle.
+    starts: where cells begin. twice: the middle, in half cells; the values of a cell are taken to lie in its
+    own middle.
     """
-    cells = np.arange(len(edges) - 1)
-    places = 2 * cells + 1
+    places = starts[:-1] + starts[1:]
     weights = np.diff(edges).astype(object)
     moments = np.concatenate(([0], np.cumsum(weights * places)))
     sums = [0]

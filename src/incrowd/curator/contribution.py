@@ -40,6 +40,10 @@ Use = Literal["total", "rescaled", "sum", "rank", "joint"]
 JOINT_BIAS = {1: 1.0, 2: 0.3}
 """How far shrinking heavy units may move an average: by this part of what is cut, in spreads. By norm: in L2,
 where there are many groups, a unit is heavy rather by its many rows than by its extreme values."""
+WIDE_BIAS = 8.0
+"""So many times as far where no bounds of the values are known: then heavy units are those of large values,
+and what they lose moves an average one way. Cutting must stay small beside the noise, for intervals do not
+hold it."""
 LIGHTEST = 0.25
 """By how much a ball's count may weigh more at most: below, its noise hardly matters any more."""
 _KEPT_LIGHT = 0.98
@@ -72,7 +76,7 @@ class Situation:
     there are, None if not known. row: the most that one row weighs. counts: rows or groups are counted, each
     of which weighs 1. paired: the weight is a number of groups. norm: of the bound on a unit's groups.
     generous: the most that G may be, where the owner's file states it. far: the first cell of the census with
-    twice the noise; None if all have the same.
+    twice the noise; None if all have the same. wide: nobody declared bounds of the values of a ball.
     """
 
     use: Use
@@ -87,11 +91,17 @@ class Situation:
     distance: int = 1
     generous: float | None = None
     far: int | None = None
+    wide: bool = False
 
     @property
     def rate(self) -> float:
         """One over the scale of the noise of the census."""
         return self.epsilon / self.distance
+
+    @property
+    def joint_bias(self) -> float:
+        """How far shrinking moves an average: by this part of what is cut, in spreads."""
+        return JOINT_BIAS[self.norm] * (WIDE_BIAS if self.wide else 1.0)
 
     def rates(self, cells: int) -> NDArray[np.float64]:
         """The same, cell by cell."""
@@ -307,7 +317,7 @@ def _error(
     if situation.use == "rank":
         return (noise * groups / kept) ** 2 + (RANK_BIAS * cut / total) ** 2
     if situation.use == "joint":
-        return (noise * groups / kept) ** 2 + (JOINT_BIAS[situation.norm] * cut / kept) ** 2
+        return (noise * groups / kept) ** 2 + (situation.joint_bias * cut / kept) ** 2
     if situation.use == "sum":
         return noise**2 + (cut / groups) ** 2
     scale = total / kept

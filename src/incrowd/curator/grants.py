@@ -246,6 +246,8 @@ class Grant:
         if leaf.keys:
             raise QueryError("A tree is about one group of rows: choose it with WHERE instead of GROUP BY.")
         (measure,) = leaf.measures.values()
+        if measure.bands:
+            raise QueryError("A tree needs bounds of what it is over; write LEAST and GREATEST around it.")
         strength = self._next("tree")
         # Made before the step is used: noise too wide to be drawn is refused here.
         noisy = _noise_for(strength, measure, leaf, trees.height(measure.buckets, branching) + 1)

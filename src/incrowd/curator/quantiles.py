@@ -46,6 +46,7 @@ from incrowd.curator.rank_window import ends_of
 from incrowd.mechanisms import Laplace
 from incrowd.noise import categorical
 from incrowd.query import Measure
+from incrowd.query.graded_cells import cell_at
 from incrowd.query.plan import TREE_CELLS
 
 MOST = 2**62
@@ -275,7 +276,10 @@ def moved(points: Whole, ends: Whole, ratio: float, drawn: bool) -> Whole:
 
 def value_of(measure: Measure, cell: int, end: str) -> float:
     """The middle, lower or upper edge of a cell; the number itself if a cell is one whole number."""
-    width = (measure.high - measure.low) / measure.buckets
+    start, width, place = measure.low, (measure.high - measure.low) / measure.buckets, float(cell)
+    if measure.bands:
+        start, width = cell_at(measure.bands, cell)
+        place = 0.0
     if measure.whole and width == 1:
-        return measure.low + cell
-    return measure.low + width * (cell + {"low": 0.0, "middle": 0.5, "high": 1.0}[end])
+        return start + place
+    return start + width * (place + {"low": 0.0, "middle": 0.5, "high": 1.0}[end])

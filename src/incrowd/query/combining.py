@@ -6,6 +6,7 @@ written out, in its never-raising form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -112,4 +113,13 @@ def unite(parts: list[Typed], where: str) -> tuple[Typed, list[exp.Expr]]:
     high = max(highs) if len(highs) == len(known) else None
     nullable = any(part.nullable for part in parts)
     size = max(part.size for part in known)
-    return Typed(sqls[0], kind, low, high, nullable, values, size=size), sqls
+    return Typed(sqls[0], kind, low, high, nullable, values, size=size, wide=hull_of(known)), sqls
+
+
+def hull_of(parts: Sequence[Typed]) -> tuple[float, float] | None:
+    """The ends that hold for each of several numbers; None if one of them has none."""
+    reaches = [part.reach for part in parts]
+    known = [reach for reach in reaches if reach is not None]
+    if not known or len(known) < len(reaches):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)

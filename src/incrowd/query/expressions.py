@@ -12,6 +12,7 @@ Everything here is a function of one row (and of public tables), so it moves no 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -156,7 +157,9 @@ def _neg(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = as_float(total(node.this, lookup), "-")
     low = None if inner.high is None else -inner.high
     high = None if inner.low is None else -inner.low
-    return Typed(exp.Neg(this=exp.paren(inner.sql)), inner.kind, low, high, inner.nullable, size=inner.size)
+    wide = None if inner.wide is None else (-inner.wide[1], -inner.wide[0])
+    sql = exp.Neg(this=exp.paren(inner.sql))
+    return Typed(sql, inner.kind, low, high, inner.nullable, size=inner.size, wide=wide)
 
 
 def _null(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -183,6 +186,18 @@ def _interval(
     return min(corners), max(corners)
 
 
+def _wide(
+    operation: Callable[[float, float], float], left: Typed, right: Typed
+) -> tuple[float, float] | None:
+    """The ends that take the place of bounds, of a number computed from two."""
+    one, two = left.reach, right.reach
+    if one is None or two is None or (left.bounded and right.bounded):
+        return None
+    sides = (left.but(low=one[0], high=one[1]), right.but(low=two[0], high=two[1]))
+    low, high = _interval(operation, *sides)
+    return None if low is None or high is None else (low, high)
+
+
 _OPERATIONS: dict[type[exp.Expr], tuple[str, Callable[[float, float], float]]] = {
     exp.Add: ("+", lambda a, b: a + b),
     exp.Sub: ("-", lambda a, b: a - b),
@@ -200,7 +215,8 @@ def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
         low = max(low, 0.0)
     kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
     sql = type(node)(this=left.sql, expression=right.sql)
-    return Typed(sql, kind, low, high, left.nullable or right.nullable, size=size)
+    wide = _wide(operation, left, right)
+    return Typed(sql, kind, low, high, left.nullable or right.nullable, size=size, wide=wide)
 
 
 def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -214,12 +230,14 @@ def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
         this=left.sql, expression=exp.Nullif(this=right.sql, expression=double(0.0)), typed=False, safe=False
     )
     apart = right.bounded and ((right.low or 0) > 0 or (right.high or 0) < 0)
-    low, high = _interval(lambda a, b: a / b, left, right) if apart else (None, None)
+    low, high = _interval(operator.truediv, left, right) if apart else (None, None)
+    wide = _wide(operator.truediv, left, right) if apart else None
     if whole:
         sql = exp.Trunc(this=sql)
         low, high = (None if end is None else math.trunc(end) for end in (low, high))
     kind: Kind = "integer" if whole else "float"
-    return Typed(sql, kind, low, high, not apart or left.nullable or right.nullable, size=size)
+    nullable = not apart or left.nullable or right.nullable
+    return Typed(sql, kind, low, high, nullable, size=size, wide=wide)
 
 
 def _mod(node: exp.Expr, lookup: Lookup) -> Typed:

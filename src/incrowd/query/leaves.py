@@ -120,7 +120,7 @@ class Cutter:
         relations = {self.world.catalog.tables[name].relation for name in below.tables}
         leaf = Leaf(
             rows,
-            () if below.single else units,
+            () if below.single and not aggregates.open else units,
             below.materialize,
             keys,
             aggregates.measures,

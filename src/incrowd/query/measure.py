@@ -34,6 +34,7 @@ from typing import Literal, NamedTuple
 
 from sqlglot import exp
 
+from incrowd.query.graded_cells import ROWS_OF_ONE, Band
 from incrowd.query.typed import Census, double
 
 Level = Literal["row", "pair"]
@@ -132,6 +133,10 @@ class Measure:
     """In a ball, how much of the measure weighs 1."""
     census: Census | None = None
     """What the owner bought about its units, from which its cap is chosen; None if nothing was."""
+    bands: tuple[Band, ...] = ()
+    """For a histogram of what has no bounds, its cells, which are not equal."""
+    wide: bool = False
+    """True if no bounds are known of a value, and `low` and `high` are far beyond what is usual."""
 
     @property
     def ball(self) -> str:
@@ -163,6 +168,11 @@ class Measure:
         if self.value is None or self.buckets:
             return 1.0
         return max(abs(self.low - self.centre), abs(self.high - self.centre))
+
+    @property
+    def limit_of_row(self) -> float:
+        """The most that is usual of one row."""
+        return self.limit / ROWS_OF_ONE if self.wide else self.limit
 
     @functools.cached_property
     def weigh_key(self) -> str:

@@ -367,7 +367,7 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
     facts = (typed.low, typed.high, typed.nullable, typed.values)
     field = Field(typed.kind, *facts, None, name, None, limits)
     floating = typed.kind == "integer" and not typed.integral
-    return replace(field, floating=floating, size=typed.size, weight=weight_of(typed.sql))
+    return replace(field, floating=floating, size=typed.size, weight=weight_of(typed.sql), wide=typed.wide)
 
 
 _REFUSED = {

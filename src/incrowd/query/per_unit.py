@@ -17,6 +17,7 @@ from incrowd.catalog.types import NUMERIC, SQL_TYPES
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
+from incrowd.query.graded_cells import ROWS_OF_ONE
 from incrowd.query.measure import MOST_BOUND
 from incrowd.query.ownership import Relation, Sources, carry_units, field_from
 from incrowd.query.sql import bounds_of
@@ -173,11 +174,11 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
     if node.args.get("expressions"):
         raise QueryError(f"{said(node)} takes one column here.")
     if isinstance(node, exp.Count):
-        return Typed(_count(node, lookup, chosen), "integer", 0, None, False, integral=True, size=64)
+        return _counted(_count(node, lookup, chosen))
     if isinstance(node, exp.CountIf):
         counted = condition(node.this, lookup, "COUNT_IF").sql
         ones = exp.Case(ifs=[exp.If(this=counted, true=exp.Literal.number("1"))])
-        return Typed(exp.Count(this=chosen(ones)), "integer", 0, None, False, integral=True, size=64)
+        return _counted(exp.Count(this=chosen(ones)))
     if isinstance(node, exp.Min | exp.Max):
         value = total(node.this, lookup)
         if value.kind == "boolean":
@@ -199,6 +200,12 @@ def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
     raise QueryError(
         f"{said(node)} is not possible inside a sub-query per unit; use COUNT, SUM, AVG, MIN or MAX there."
     )
+
+
+def _counted(sql: exp.Expr) -> Typed:
+    """A number of rows of one unit: there may be any number of them."""
+    wide = (0.0, float(ROWS_OF_ONE))
+    return Typed(sql, "integer", 0, None, False, integral=True, size=64, wide=wide)
 
 
 def _count(node: exp.Expr, lookup: Lookup, chosen: Chosen) -> exp.Expr:
@@ -232,7 +239,11 @@ def _fixed_point(node: exp.Expr, value: Typed, chosen: Chosen) -> Typed:
     summed = exp.cast(_clamped_sum(chosen(steps)), "DOUBLE")
     sql: exp.Expr = exp.Mul(this=summed, expression=double(math.ldexp(1.0, -exponent)))
     if isinstance(node, exp.Sum):
-        return Typed(exp.paren(sql), value.kind, None, None, True, size=320)
+        # What is never negative adds up to nothing negative, however many rows there are.
+        low = 0.0 if value.low >= 0 else None
+        high = 0.0 if value.high <= 0 else None
+        wide = (min(value.low, 0.0) * ROWS_OF_ONE, max(value.high, 0.0) * ROWS_OF_ONE)
+        return Typed(exp.paren(sql), value.kind, low, high, True, size=320, wide=wide)
     counted = exp.cast(exp.Count(this=chosen(steps.copy())), "DOUBLE")
     divisor = exp.Nullif(this=counted, expression=double(0.0))
     sql = exp.Div(this=exp.paren(sql), expression=divisor, typed=False, safe=False)

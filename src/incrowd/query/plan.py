@@ -320,7 +320,8 @@ class Plan:
                     index,
                     f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
                     f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
-                    f"{measure.factors}" + ("" if measure.census is None else f" {measure.census}"),
+                    f"{measure.factors}"
+                    + "".join(f" {more}" for more in (measure.census, measure.bands, measure.wide) if more),
                 )
                 for measure in leaf.measures.values()
             )

@@ -73,6 +73,8 @@ class Field:
     """What a reader must know about bounds that were bought."""
     unlisted: str = ""
     """What a reader must know about a domain that was bought."""
+    wide: tuple[float, float] | None = None
+    """Where low and high are not both known, what its values are cut off at all the same (`Typed.wide`)."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,16 @@ class Typed:
     """Whether the engine holds it as a 64-bit integer; whole numbers are else computed in float64."""
     size: int = LARGE
     """How large, and how close to zero, a number can be (`magnitude`)."""
+    wide: tuple[float, float] | None = None
+    """Where low and high are not both known, ends far beyond what is usual: of what a person adds up to.
+
+    They take the place of bounds where noise does not grow with them. No list of values is made from them.
+    """
+
+    @property
+    def reach(self) -> tuple[float, float] | None:
+        """Both ends, or what takes their place; None if nothing is known."""
+        return self.wide if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def bounded(self) -> bool:
@@ -255,6 +267,6 @@ def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
         facts = (field.low, field.high, field.nullable, enumerated(field))
         # A column of NULLs has a type in every engine, and not the same one; NULL itself fits anywhere.
         sql: exp.Expr = exp.null() if field.kind == "null" else marked(node.copy(), field.weight)
-        return Typed(sql, field.kind, *facts, integral=integral, size=size)
+        return Typed(sql, field.kind, *facts, integral=integral, size=size, wide=field.wide)
 
     return find

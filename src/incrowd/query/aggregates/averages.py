@@ -50,13 +50,14 @@ def together(asked: Asked, leaf: Measuring) -> Aggregate:
     ]
     # A row counts if both values are present.
     present = both(both(parts[0].present, parts[1].present), asked.test)
-    one, two = (replace(value, present=present, tested=True) for value in parts)
+    wide = any(value.wide for value in parts)
+    one, two = (replace(value, present=present, tested=True, wide=wide) for value in parts)
     most = (one.high - one.low) * (two.high - two.low) / 4
     product = exp.Mul(this=one.shifted, expression=two.shifted)
     sums = tuple(leaf.centred(value, label) for value in (one, two))
     words = f"the sum of products of {label}"
     measure = Measure("", "row", "rows", present, product, -most, most, 0, False, label=words)
-    cross = leaf.add(leaf.in_ball(measure, one, two), leaf.rows_of_ratio)
+    cross = leaf.add(leaf.in_ball(measure, one, two), leaf.rows_of_ratio(one, two))
     n = leaf.rows_of(one, label)
     if isinstance(node, exp.Corr):
         squares = tuple(leaf.squares(value, label) for value in (one, two))

@@ -33,13 +33,19 @@ class Measuring:
         """The most rows that one unit counts for; None, or a census, if it is still to be chosen."""
         return 1.0 if self.below.single else self.rows_cap
 
-    @property
-    def rows_of_ratio(self) -> float | None:
+    def rows_of_ratio(self, *values: Operand) -> float | None:
         """The most rows that one unit counts for in an average or a spread; None if they are in a ball.
 
-        A census of rows that was bought beforehand does not say what units weigh in a ball.
+        A census of rows that was bought beforehand does not say what units weigh in a ball. Where a value has
+        no bounds that anyone declared, one row may weigh as much as thousands of others.
         """
-        return self.rows if isinstance(self.rows, int | float) else None
+        rows = self.rows
+        return rows if isinstance(rows, int | float) and not any(value.wide for value in values) else None
+
+    @property
+    def open(self) -> bool:
+        """Whether some cap is still to be chosen."""
+        return any(measure.cap is None for measure in self.measures.values())
 
     def operand(self, asked: Asked, function: str = "") -> Operand:
         """The number that an aggregate is about."""
@@ -60,11 +66,11 @@ class Measuring:
 
     def rows_of(self, value: Operand, label: str) -> str:
         """The number of rows that an average is over."""
-        if self.rows_of_ratio is not None:
+        if self.rows_of_ratio(value) is not None:
             return self.number(value.present, label)
         words = f"the number of rows of {label}"
         one = double(1.0)
-        return self.add(self.in_ball(Measure("", "pair", "joint", value.present, one, 0, 1, label=words)))
+        return self.add(Measure("", "pair", "joint", value.present, one, 0, 1, label=words))
 
     def centred(self, value: Operand, label: str) -> str:
         """The sum of a value's distances from its centre."""
@@ -82,7 +88,7 @@ class Measuring:
             tested=value.tested,
             absent_if_null=value.checked,
         )
-        return self.add(self.in_ball(measure, value), self.rows_of_ratio)
+        return self.add(self.in_ball(measure, value), self.rows_of_ratio(value))
 
     def squares(self, value: Operand, label: str) -> str:
         """The sum of squares of a value's distances from its centre."""
@@ -91,11 +97,11 @@ class Measuring:
         words = f"the sum of squares of {label}"
         measure = Measure("", "row", "rows", value.present, square, 0, most, most / 2, False, label=words)
         measure = replace(measure, tested=value.tested, absent_if_null=value.checked)
-        return self.add(self.in_ball(measure, value, value), self.rows_of_ratio)
+        return self.add(self.in_ball(measure, value, value), self.rows_of_ratio(value))
 
     def in_ball(self, measure: Measure, *factors: Operand) -> Measure:
         """The measure, bounded together with all others over the same rows, if rows per unit are open."""
-        if self.rows_of_ratio is not None:
+        if self.rows_of_ratio(*factors) is not None:
             return measure
         names = tuple(self._named(value.column) for value in factors)
         return replace(measure, level="pair", weighing="joint", factors=names)

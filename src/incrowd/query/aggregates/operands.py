@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -10,6 +11,7 @@ from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import total
 from incrowd.query.functions.times import since_1970
+from incrowd.query.graded_cells import FINEST, ROWS_OF_ONE, Band, bands_of, count_of
 from incrowd.query.measure import Measure, Value
 from incrowd.query.ownership import Sources
 from incrowd.query.per_unit import check_bounds, clamped
@@ -46,11 +48,19 @@ class Operand:
     high: float
     tested: bool = False
     checked: bool = False
+    wide: bool = False
+    """Whether the bounds are none that anyone declared, but the ends of what a person may add up to."""
 
     @property
     def whole(self) -> bool:
         """Whether it is a whole number."""
         return self.typed.kind == "integer"
+
+    @property
+    def grain(self) -> float:
+        """What is told apart near zero, where there are no bounds."""
+        most = max(abs(self.low), abs(self.high), 1e-300)
+        return 1.0 if self.whole else FINEST * 2.0 ** math.ceil(math.log2(most / ROWS_OF_ONE))
 
     @property
     def centre(self) -> float:
@@ -71,6 +81,10 @@ class Operand:
     def histogram(self, most_cells: int, label: str) -> Measure:
         """The histogram of the value, weighed by rows."""
         low, high, cells = cells_of(self.low, self.high, self.whole, most_cells)
+        bands: tuple[Band, ...] = ()
+        if self.wide:
+            bands = bands_of(self.low, self.high, self.grain, most_cells)
+            low, high, cells = bands[0].start, bands[-1].end, count_of(bands)
         return Measure(
             "",
             "row",
@@ -82,6 +96,7 @@ class Operand:
             whole=self.whole,
             label=label,
             buckets=cells,
+            bands=bands,
             tested=self.tested,
             absent_if_null=self.checked,
         )
@@ -99,6 +114,9 @@ def operand_of(
         )
     typed = as_float(total(node, below.lookup), function)
     low, high = (typed.low, typed.high) if bounds is None else (bounds.low, bounds.high)
+    wide = (low is None or high is None) and typed.wide is not None
+    if wide:
+        low, high = typed.wide or (None, None)
     if low is None or high is None:
         named_column = node.find(exp.Column)
         column = named_column.name if named_column is not None else said(node)
@@ -113,7 +131,7 @@ def operand_of(
         # NaN is no number: it is left out, like NULL. Engines order it above infinity.
         there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
     present = both(test, there)
-    return Operand(typed, present, float(low), float(high), test is not None, there is not None)
+    return Operand(typed, present, float(low), float(high), test is not None, there is not None, wide)
 
 
 def moment_of(node: exp.Expr, function: str, test: exp.Expr | None, below: Sources) -> Operand:

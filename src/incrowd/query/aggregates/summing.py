@@ -25,10 +25,10 @@ def sum_of(asked: Asked, leaf: Measuring) -> Aggregate:
     if isinstance(column, exp.Column) and not leaf.below.single:
         field = leaf.below.field(column)
         cap = field.contribution if field.census is None else field.census if leaf.below.plain else None
-    if cap is None and isinstance(leaf.rows, int | float):
+    if cap is None and isinstance(leaf.rows, int | float) and not value.wide:
         cap = leaf.rows * limit
     measure = Measure("", "row", "own", asked.test, value.typed.sql, value.low, value.high, label=label)
-    name = leaf.add(replace(measure, whole=value.whole), cap)
+    name = leaf.add(replace(measure, whole=value.whole, wide=value.wide), cap)
     return Aggregate("", "sum", label, (name,), whole=value.whole)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.catalog.types import TIMES, Kind
-from incrowd.query.combining import as_float, comparable, unite
+from incrowd.query.combining import as_float, comparable, hull_of, unite
 from incrowd.query.functions.signature import Function, name_of
 from incrowd.query.typed import Typed
 
@@ -37,7 +37,8 @@ def _extremum(node: exp.Expr, arguments: list[Typed]) -> Typed:
     kind: Kind = "integer" if all(number.kind == "integer" for number in numbers) else "float"
     rest = [number.sql for number in numbers[1:]]
     sql = type(node)(this=numbers[0].sql, expressions=rest, ignore_nulls=True)
-    return Typed(sql, kind, low, high, nullable, size=max(number.size for number in numbers))
+    size = max(number.size for number in numbers)
+    return Typed(sql, kind, low, high, nullable, size=size, wide=hull_of(numbers))
 
 
 def _coalesce(node: exp.Expr, arguments: list[Typed]) -> Typed:

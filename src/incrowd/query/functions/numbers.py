@@ -29,8 +29,11 @@ def _rounding(node: exp.Expr, arguments: list[Typed]) -> Typed:
         digits = max(-18, min(18, whole_constant(node, arguments[1], "The number of digits")))
         return _rounded_at(value, digits)
     one(node, arguments)
-    low, high = (_map(end, _ROUNDINGS[type(node)]) for end in (value.low, value.high))
-    return Typed(type(node)(this=value.sql), "integer", low, high, value.nullable, size=value.size)
+    rounding = _ROUNDINGS[type(node)]
+    low, high = (_map(end, rounding) for end in (value.low, value.high))
+    wide = None if value.wide is None else (rounding(value.wide[0]), rounding(value.wide[1]))
+    sql = type(node)(this=value.sql)
+    return Typed(sql, "integer", low, high, value.nullable, size=value.size, wide=wide)
 
 
 def _half_away(value: float) -> float:
@@ -56,7 +59,8 @@ def _rounded_at(value: Typed, digits: int) -> Typed:
     slack = 10.0**-digits
     low, high = _map(value.low, lambda v: v - slack), _map(value.high, lambda v: v + slack)
     kind: Kind = "float" if digits > 0 else "integer"
-    return Typed(sql, kind, low, high, value.nullable, size=size + power.size)
+    wide = None if value.wide is None else (value.wide[0] - slack, value.wide[1] + slack)
+    return Typed(sql, kind, low, high, value.nullable, size=size + power.size, wide=wide)
 
 
 def _scaled(operation: type[exp.Expr], sql: exp.Expr, power: Typed) -> exp.Expr:
@@ -70,7 +74,9 @@ def _abs(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if value.low is not None and value.high is not None:
         ends = sorted((abs(value.low), abs(value.high)))
         low, high = (0.0 if value.low <= 0 <= value.high else ends[0]), ends[1]
-    return Typed(exp.Abs(this=value.sql), value.kind, low, high, value.nullable, size=value.size)
+    most = None if value.wide is None else max(map(abs, value.wide))
+    wide = None if most is None else (0.0, most)
+    return Typed(exp.Abs(this=value.sql), value.kind, low, high, value.nullable, size=value.size, wide=wide)
 
 
 def _sign(node: exp.Expr, arguments: list[Typed]) -> Typed:
