@@ -68,12 +68,29 @@ def _check(leaf: Leaf, aggregate: Aggregate, numbers: Numbers, key: tuple[Any, .
         return
     count = sums[-1]
     if plain is None or math.isnan(plain):
-        assert count <= 1 or aggregate.kind == "corr"
+        assert count <= 1 or aggregate.kind in ("corr", "slope", "intercept", "ratio")
         return
     if aggregate.kind == "avg":
         assert math.isclose(
             facts[0].centre + sums[0] / count, plain, abs_tol=TOLERANCE * (1 + facts[0].limit)
         )
+        return
+    if aggregate.kind == "ratio":
+        tolerance = TOLERANCE * (1 + facts[0].limit) * (1 + facts[1].limit)
+        assert math.isclose(facts[0].offset + sums[0] / count, plain, rel_tol=1e-6, abs_tol=tolerance)
+        return
+    if aggregate.kind == "sxx":
+        squares = _variance(sums[0], sums[1], count, facts[1].centre) * count
+        assert math.isclose(squares, plain, rel_tol=1e-6, abs_tol=TOLERANCE * rows * (1 + facts[1].high))
+        return
+    if aggregate.kind in ("slope", "intercept"):
+        squares = _variance(sums[0], sums[2], count, facts[2].centre)
+        if squares > 1e-3 * (1 + facts[2].high):
+            slope = (sums[3] / count - sums[0] * sums[1] / count**2) / squares
+            y, x = facts[1].centre + sums[1] / count, facts[0].centre + sums[0] / count
+            line = slope if aggregate.kind == "slope" else y - slope * x
+            tolerance = 1e3 * TOLERANCE * (1 + facts[1].limit / facts[0].limit) * (1 + abs(x))
+            assert math.isclose(line, plain, rel_tol=1e-4, abs_tol=tolerance)
         return
     more = count / (count - 1) if aggregate.sample else 1.0
     if aggregate.kind == "var":
@@ -83,6 +100,9 @@ def _check(leaf: Leaf, aggregate: Aggregate, numbers: Numbers, key: tuple[Any, .
         return
     cross = sums[-2] / count - sums[0] * sums[1] / count**2
     scale = 1 + facts[-2].high
+    if aggregate.kind == "sxy":
+        assert math.isclose(cross * count, plain, rel_tol=1e-6, abs_tol=TOLERANCE * rows * scale)
+        return
     if aggregate.kind == "covar":
         assert math.isclose(cross * more, plain, rel_tol=1e-6, abs_tol=TOLERANCE * scale)
         return

@@ -217,6 +217,7 @@ _ONE = (
 )
 _MORE = ("QUANTILE_CONT({}, 0.9)", "QUANTILE_DISC({}, 0.25)")
 _TWO = ("COVAR_POP({}, {})", "COVAR_SAMP({}, {})", "CORR({}, {})")
+_LINES = ("REGR_SLOPE", "REGR_INTERCEPT", "REGR_SXX", "REGR_SYY", "REGR_SXY", "REGR_AVGX", "REGR_AVGY")
 
 
 @st.composite
@@ -237,6 +238,9 @@ def aggregates(draw: st.DrawFn, source: Source) -> tuple[str, str]:
                 "one",
                 "more",
                 "two",
+                "line",
+                "ratio",
+                "weighted",
             ]
         )
     )
@@ -259,9 +263,16 @@ def aggregates(draw: st.DrawFn, source: Source) -> tuple[str, str]:
         asked = plain = draw(st.sampled_from(_MORE)).format(value)
     elif shape == "two":
         asked = plain = draw(st.sampled_from(_TWO)).format(value, other)
+    elif shape == "line":
+        asked = plain = f"{draw(st.sampled_from(_LINES))}({value}, {other})"
+    elif shape == "ratio":
+        # Sums that nothing else asks for, so that their quotient is one number.
+        asked = plain = f"SUM({value} + 0.5) / SUM(ABS({other}) + 0.25)"
+    elif shape == "weighted":
+        asked = plain = f"SUM((ABS({other}) + 0.25) * {value}) / SUM(ABS({other}) + 0.25)"
     else:
         asked = plain = f"SUM({value})"
-    if draw(st.integers(0, 3)) == 0:
+    if shape not in ("ratio", "weighted") and draw(st.integers(0, 3)) == 0:
         test = draw(st.sampled_from(source.conditions))
         asked, plain = f"{asked} FILTER (WHERE {test})", f"{plain} FILTER (WHERE {test})"
     return asked, plain

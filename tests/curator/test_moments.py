@@ -24,6 +24,9 @@ def measures(kind: AggregateKind) -> dict[str, Measure]:
         parts = [measure("s", -50, 50), measure("q", 0, 2500, 100.0), measure("n", 0, 1)]
     elif kind == "covar":
         parts = [measure(name, -50, 50) for name in "st"] + [measure("p", -2500, 2500), measure("n", 0, 1)]
+    elif kind in ("slope", "intercept"):
+        parts = [measure(name, -50, 50) for name in "st"] + [measure("q", 0, 2500, 100.0)]
+        parts += [measure("p", -2500, 2500), measure("n", 0, 1)]
     else:
         parts = [measure(name, -50, 50) for name in "st"]
         parts += [measure(name, 0, 2500, 100.0) for name in "qr"]
@@ -40,7 +43,7 @@ def truth(kind: AggregateKind, rows: float, mean: float) -> dict[str, float]:
 
 @pytest.mark.parametrize("noise", ["laplace", "normal"])
 @pytest.mark.parametrize("mean", [0.0, 12.0])
-@pytest.mark.parametrize("kind", ["var", "covar", "corr"])
+@pytest.mark.parametrize("kind", ["var", "covar", "corr", "slope", "intercept"])
 @pytest.mark.parametrize("rows", [400.0, 20_000.0])
 def test_an_interval_holds_as_often_as_it_says(
     kind: AggregateKind, mean: float, noise: str, rows: float
@@ -55,7 +58,7 @@ def test_an_interval_holds_as_often_as_it_says(
     reach = {name: 4 * deviations[name] for name in sums}
     box = column(aggregate, facts, {name: Span.around(sums[name], reach[name]) for name in sums})
     span = moments.interval(aggregate, facts, sums, deviations, box, 0.95)
-    about = {"var": 150.0, "covar": 90.0, "corr": 0.6}[kind]
+    about = {"var": 150.0, "covar": 90.0, "corr": 0.6, "slope": 0.6, "intercept": 0.4 * mean}[kind]
     held = np.mean((span.low <= about) & (about <= span.high))
     assert 0.936 < held < 0.994, held
     assert (span.low <= span.value).all() and (span.value <= span.high).all()

@@ -77,6 +77,8 @@ AGGREGATES = (
       "SUM({a}, contribution_bounds_per_group => (-9, 9))"),
     *("AVG({a}, contribution_bounds_per_row => (-1e9, 1e9))", "VAR_POP(LEAST(GREATEST({a}, -9), 9))"),
     *("MEDIAN({a}, contribution_bounds_per_row => (0, 8))", "MAX({n})", "MIN({n})", "SUM({n})", "AVG({n})"),
+    *("WEIGHTED_AVG({n}, ABS({m}))", "SUM({n}) / COUNT(*)", "SUM({n} + 1) / SUM(ABS({m}))",
+      "GEOMEAN(ABS({n}) + 1)",      "REGR_SLOPE({n}, {m})", "REGR_SXY({n}, {m})"),
     *("STDDEV({n})", "QUANTILE_CONT({n}, 0.75)", "CORR({n}, {m})", "COVAR_SAMP({n}, {m})",
       "SUM({n}) FILTER (WHERE {c})"),
     "COUNT(DISTINCT {u})",

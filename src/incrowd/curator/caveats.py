@@ -37,7 +37,7 @@ def caveats(plan: Plan) -> tuple[str, ...]:
                 "How much one unit may contribute is chosen privately from the data, so half-widths are "
                 "known only with the answer."
             )
-        if kinds & {"avg", "var", "covar", "corr"}:
+        if kinds - {"count", "sum", "quantile"}:
             notes.append(
                 "The error of averages and spreads shrinks with the number of rows in a group, which is not "
                 "known beforehand."

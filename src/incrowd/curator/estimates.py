@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.curator import jumps
+from incrowd.curator import jumps, regressions
 from incrowd.curator.contribution import UNEVEN
 from incrowd.query import Aggregate, Measure
 
@@ -151,6 +151,19 @@ def column(aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping
     facts = [measures[name] for name in aggregate.measures]
     if aggregate.kind in ("count", "sum"):
         return _total(parts[0], aggregate, facts[0])
+    if aggregate.kind in ("slope", "intercept"):
+        first, second, squares, cross, count = parts
+        means = first.per(count), second.per(count)
+        variance = _variance(first, squares, count, facts[2])
+        sloping = regressions.slope(cross.per(count) - means[0] * means[1], variance)
+        return sloping if aggregate.kind == "slope" else regressions.intercept(sloping, means, facts)
+    if aggregate.kind == "sxx":
+        total, squares, count = parts
+        return regressions.sum_of_squares(_variance(total, squares, count, facts[1]), count)
+    if aggregate.kind == "sxy":
+        first, second, cross, count = parts
+        covariance = cross.per(count) - first.per(count) * second.per(count)
+        return regressions.sum_of_squares(covariance, count)
     if aggregate.kind == "var":
         total, squares, count = parts
         most = facts[1].high

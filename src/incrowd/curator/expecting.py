@@ -31,6 +31,7 @@ from incrowd.query import Aggregate, Leaf, Measure, Plan
 
 ROWS = 1_000
 """The rows of the group that half-widths are stated for, where nothing is known about groups."""
+_STATED = frozenset({"avg", "var", "covar", "corr", "quantile"})
 _MIDDLE = 0.72
 """A unit of a census cell has about this part of the cell's upper edge."""
 
@@ -42,7 +43,7 @@ def expected(plan: Plan, price: Price, groups: Sequence[int | None]) -> dict[str
     """
     stated = {}
     for name, origin in origins(plan).items():
-        if origin is None or origin[1].kind in ("count", "sum"):
+        if origin is None or origin[1].kind not in _STATED:
             continue
         index, aggregate = origin
         leaf = plan.leaves[index].with_bought_caps()

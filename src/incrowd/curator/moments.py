@@ -7,8 +7,9 @@ that deviation would: q |g| at a confidence, q the larger of both points. What f
 h_j = f(x + d_j) - 2 f(x) + f(x - d_j), moves it by h_j e_j^2 / 2 more, taken as q^2 |h_j| / 2 for all j.
 
 That holds where counts are far above their noise, by FAR of its deviations, and where f is not clamped into
-what is possible, a variance at 0 or a correlation at 1, where it has no slope. Elsewhere the interval is that
-of the box around all sums (`estimates`).
+what is possible, a variance at 0 or a correlation at 1, where it has no slope, and, for the slope of a line,
+where the variance of x is FAR above its noise too. Elsewhere the interval is that of the box around all sums
+(`estimates`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.curator.estimates import Floats, Span, column
 from incrowd.query import Aggregate, Measure
 
 FAR = 8.0
+_ONE_DEVIATION = 0.76
+"""A confidence at which noise reaches a little more than one deviation."""
+_ANYTHING = Span(*(np.array([end]) for end in (0.0, -np.inf, np.inf)))
 
 
 def interval(
@@ -59,8 +64,25 @@ def interval(
         aggregate.kind, np.zeros(len(middle), bool)
     )
     sure = (sums[count] > FAR * deviations[count]) & ~clamped
+    if aggregate.kind in ("slope", "intercept"):
+        sure &= _varies(aggregate, measures, sums, deviations)
+        middle = np.where(sure, middle, box.value)
     low, high = (np.where(sure, middle + side * half, end) for side, end in ((-1, box.low), (1, box.high)))
     return Span(middle, np.maximum(low, box.low), np.minimum(high, box.high))
+
+
+def _varies(
+    aggregate: Aggregate,
+    measures: Mapping[str, Measure],
+    sums: Mapping[str, Floats],
+    deviations: Mapping[str, float],
+) -> NDArray[np.bool_]:
+    """Where the variance that a slope divides by is far above its noise."""
+    total, _, squares, _, count = aggregate.measures
+    plain = replace(aggregate, kind="var", measures=(total, squares, count))
+    exact = column(plain, measures, {name: Span.around(sums[name], 0.0) for name in plain.measures})
+    noise = interval(plain, measures, sums, deviations, _ANYTHING, _ONE_DEVIATION)
+    return np.asarray(exact.value > FAR * (noise.high - noise.value))
 
 
 @functools.lru_cache

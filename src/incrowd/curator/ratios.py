@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _POINTS = 513
-_STEPS = 60
+_STEPS = 80
+_FAINTEST = 1e-3
+"""A sum below the line that is above its noise by less than this part of it has no ratio with ends."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def interval(
     noise alone would: what is accepted may be next to nothing there.
     """
     low, high = (np.full_like(numerator, end) for end in bounds)
+    far = _farthest(numerator, denominator, noises, max(confidence, known))
     alone = _single(noises[1], max(confidence, known)) * noises[1].scale
     sure = denominator > alone
     safe = np.where(sure, denominator, 1.0)
@@ -77,18 +80,28 @@ def interval(
         return away <= reach(*noises, ratio, confidence)
 
     ends = []
-    for outer in (low, high):
+    for outer, end in ((np.maximum(low, -far), low), (np.minimum(high, far), high)):
         inside, outside = estimate.copy(), outer.copy()
         whole = accepted(outer)
         for _ in range(_STEPS):
             middle = (inside + outside) / 2
             held = accepted(middle)
             inside, outside = np.where(held, middle, inside), np.where(held, outside, middle)
-        ends.append(np.where(whole, outer, outside))
+        ends.append(np.where(whole, end, outside))
     stray = np.where(ratio == estimate, 0.0, reach(*noises, estimate, confidence) / safe)
     lowest = np.maximum(np.minimum(ends[0], estimate - stray), low)
     highest = np.minimum(np.maximum(ends[1], estimate + stray), high)
     return np.where(sure, lowest, low), np.where(sure, highest, high)
+
+
+def _farthest(
+    numerator: Floats, denominator: Floats, noises: tuple[Noise, Noise], confidence: float
+) -> Floats:
+    """Farther than this no ratio is searched for; what is accepted there has no end but the bounds."""
+    one, two = (_single(noise, confidence) * noise.scale for noise in noises)
+    left = np.maximum(denominator - two, _FAINTEST * two)
+    far: Floats = np.maximum((np.abs(numerator) + one) / np.maximum(left, 1e-300), 1e-300) / _FAINTEST
+    return far
 
 
 def _single(noise: Noise, confidence: float) -> float:

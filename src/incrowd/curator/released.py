@@ -174,8 +174,10 @@ class Released:
     def _column(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         if aggregate.kind == "quantile":
             return self._quantile(leaf, aggregate, confidence)
-        if aggregate.kind == "avg":
+        if aggregate.kind in ("avg", "ratio"):
             return self._average(leaf, aggregate, confidence)
+        if aggregate.kind == "r2":
+            return self._column(leaf, replace(aggregate, kind="corr"), confidence).squared()
         shared_confidence = 1 - (1 - confidence) / len(aggregate.measures)
         spans = {}
         for name in aggregate.measures:
@@ -210,16 +212,20 @@ class Released:
         """
         total, count = aggregate.measures
         measure = leaf.measures[total]
-        bounds = (measure.low - measure.centre, measure.high - measure.centre)
+        if aggregate.kind == "avg":
+            middle, between = measure.centre, (measure.low, measure.high)
+        else:
+            middle, between = measure.offset, aggregate.between
+        bounds = (between[0] - middle, between[1] - middle)
         sums, rows = self._values(total), self._values(count)
         noises = self.noise[total].in_values, self.noise[count].in_values
         low, high = interval(sums, rows, noises, bounds, confidence, KNOWN_IN_BALLS if measure.ball else 0.0)
-        if measure.ball:
+        if measure.ball or aggregate.kind == "ratio":
             held = np.maximum(rows, 0.0)
             ratio = sums * held / np.maximum(held**2 + self.noise[count].deviation ** 2, 1e-300)
         else:
             ratio = sums / np.maximum(rows, 1.0)
-        return Span(np.clip(ratio, low, high), low, high) + measure.centre
+        return Span(np.clip(ratio, low, high), low, high) + middle
 
     def factor(self, measure: str) -> Factor:
         """What scales a measure's shrunken sums back up."""

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -131,6 +131,10 @@ class Measure:
     """In a ball, the leaf's values whose deviations from their centres are multiplied; none for a count."""
     scale: float = 1.0
     """In a ball, how much of the measure weighs 1."""
+    raw: bool = False
+    """In a ball, whether the first of its factors counts as it is, and not as a deviation from its centre."""
+    offset: float = 0.0
+    """What is added to a ratio whose upper sum it is: the centre of what is weighed."""
     census: Census | None = None
     """What the owner bought about its units, from which its cap is chosen; None if nothing was."""
     bands: tuple[Band, ...] = ()
@@ -266,6 +270,8 @@ class Measure:
         if not self.factors:
             return replace(self, scale=rows)
         parts = [(values[name], centres[name]) for name in self.factors]
+        if self.raw:
+            return self._weighed(parts, rows)
         if len(parts) == 1:
             ((_, centre),) = parts
             return replace(self, centre=centre.middle, scale=centre.spread)
@@ -281,3 +287,15 @@ class Measure:
             centre=here.spread**2 if square else 0.0,
             scale=_SECOND * here.spread * there.spread,
         )
+
+    def _weighed(self, parts: Sequence[tuple[Value, Centre]], rows: float) -> Measure:
+        """A sum of weights, or of weights times deviations: a row of the usual weight counts like a row."""
+        (weight, usual), *others = parts
+        size = abs(usual.middle) + usual.spread / 2
+        if not others:
+            return replace(self, scale=rows * size)
+        ((value, centre),) = others
+        product = exp.Mul(this=weight.shifted(0.0), expression=value.shifted(centre.middle))
+        most = weight.reach(0.0) * value.reach(centre.middle)
+        scale = size * centre.spread
+        return replace(self, value=product, low=-most, high=most, scale=scale, offset=centre.middle)

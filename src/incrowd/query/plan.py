@@ -71,7 +71,21 @@ def released_index(table: str) -> int | None:
     return int(number) if known else None
 
 
-AggregateKind = Literal["count", "sum", "avg", "var", "covar", "corr", "quantile"]
+AggregateKind = Literal[
+    "count",
+    "sum",
+    "avg",
+    "var",
+    "covar",
+    "corr",
+    "slope",
+    "intercept",
+    "r2",
+    "sxx",
+    "sxy",
+    "ratio",
+    "quantile",
+]
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,8 @@ class Aggregate:
     whole: bool = False
     """Comes back as an integer."""
     note: str = ""
+    between: tuple[float, float] = (-math.inf, math.inf)
+    """The values that a ratio may have."""
     moment: Literal["", "date", "timestamp"] = ""
     """A quantile of days or seconds since 1970 that comes back as a date or a timestamp."""
 

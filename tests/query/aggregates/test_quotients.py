@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.houses import plan_of, tables_from
-from tests.query.asked import ENGINE, estimate, leaf_of
+from tests.query.asked import ENGINE, estimate, leaf_of, summed
 
 AVERAGES = [
     "SUM(x) / COUNT(*)",
@@ -29,8 +29,7 @@ AVERAGES = [
 NOT = [
     "SUM(x) / COUNT(DISTINCT user_id)",
     "SUM(x) // COUNT(*)",
-    "SUM(x) FILTER (WHERE b) / COUNT(*) FILTER (WHERE f > 0)",
-    "SUM(x) / COUNT(f)",
+    "SUM(x) / SUM(f)",
     "COUNT(*) / COUNT(*)",
     "SUM(x) / 3",
     "3 / COUNT(*)",
@@ -59,6 +58,35 @@ def test_the_average_is_the_quotient(quotient: str, seed: int) -> None:
 def test_other_quotients_stay_what_they_are(quotient: str) -> None:
     kinds = {aggregate.kind for aggregate in leaf_of(quotient).aggregates}
     assert kinds <= {"count", "sum"} or quotient.startswith("AVG")
+
+
+@pytest.mark.parametrize(
+    ("quotient", "weighted"),
+    [
+        ("SUM(x * n) / SUM(n)", True),
+        ("SUM(n * x) / NULLIF(SUM(n), 0)", True),
+        ("SUM((x) * n) FILTER (WHERE b) / SUM(n) FILTER (WHERE b)", True),
+        ("SUM(x * n) FILTER (WHERE b) / SUM(n)", False),
+        ("SUM(x) / SUM(n)", False),
+        ("SUM(x) FILTER (WHERE b) / COUNT(*) FILTER (WHERE f > 0)", False),
+        ("SUM(x) / COUNT(f)", False),
+        ("COUNT(f) / SUM(n)", False),
+    ],
+)
+@settings(max_examples=5, deadline=None)
+@given(st.integers(0, 10**6))
+def test_other_sums_over_sums_that_are_not_negative_are_ratios(
+    quotient: str, weighted: bool, seed: int
+) -> None:
+    leaf = leaf_of(quotient)
+    (aggregate,) = leaf.aggregates
+    measures = [leaf.measures[name] for name in aggregate.measures]
+    assert aggregate.kind == "ratio" and bool(measures[0].offset) == weighted
+    ENGINE.register("visits", tables_from(seed, wild=False)["visits"])
+    ((expected,),) = ENGINE.execute(f"SELECT {quotient} FROM visits").fetchall()
+    above, below = (summed(measure)[0] for measure in measures)
+    if expected is not None and not math.isnan(expected) and below:
+        assert math.isclose(measures[0].offset + above / below, expected, rel_tol=1e-9, abs_tol=1e-6)
 
 
 def test_constants_multiply_the_average() -> None:

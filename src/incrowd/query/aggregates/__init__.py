@@ -7,7 +7,8 @@
 | SUM(x) | s: clamped values | s |
 | AVG(x) | s: x - centre, n | centre + s / n |
 | VAR, STDDEV | s, q: (x - centre)^2 - half its span, n | q / n - (s / n)^2 |
-| COVAR, CORR | sums of the products, likewise | |
+| SUM(w x) / SUM(w) | s: w (x - centre), n: w | centre + s / n |
+| COVAR, CORR, REGR_* | sums of the products, likewise | |
 | MEDIAN, quantiles, MIN, MAX | a histogram of x, or of days or seconds | by rank |
 
 Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.aggregates.averages import SPREADS, average, spread, together
+from incrowd.query.aggregates.averages import SPREADS, average, spread
 from incrowd.query.aggregates.counting import count, count_if
 from incrowd.query.aggregates.measuring import Measuring
 from incrowd.query.aggregates.operands import AS_WRITTEN, Asked
 from incrowd.query.aggregates.ordering import ORDERS, quantile, within_group
+from incrowd.query.aggregates.pairs import LINES, regression, together
+from incrowd.query.aggregates.ratios import RATIO, WEIGHTED, ratio, weighted
 from incrowd.query.aggregates.refusing import refusal_of
 from incrowd.query.aggregates.summing import sum_of
 from incrowd.query.expressions import condition
@@ -21,14 +23,17 @@ from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of
 from incrowd.query.typed import said
 
 Family = Callable[[Asked, Measuring], Aggregate]
-_FAMILIES: Mapping[type[exp.Expr], Family] = {
+_FAMILIES: Mapping[type[exp.Expr] | str, Family] = {
     exp.Count: count,
     exp.CountIf: count_if,
     exp.Sum: sum_of,
     exp.Avg: average,
     **dict.fromkeys(SPREADS, spread),
     **dict.fromkeys((exp.CovarPop, exp.CovarSamp, exp.Corr), together),
+    **dict.fromkeys(LINES, regression),
     **dict.fromkeys(ORDERS, quantile),
+    **dict.fromkeys(WEIGHTED, weighted),
+    RATIO: ratio,
 }
 _READ = {"this", "expression", "quantile", "big_int", "expressions"}
 
@@ -77,10 +82,14 @@ class Aggregates(Measuring):
             raise refusal_of(node, label)
         if isinstance(node, exp.WithinGroup):
             node = within_group(node, label)
-        if type(node) not in _FAMILIES or node.args.get("count"):
+        known = isinstance(node, exp.AnonymousAggFunc)
+        family = _FAMILIES.get(node.name if known else type(node))
+        if family is None or node.args.get("count"):
             raise refusal_of(node, label)
+        if known:
+            return family(Asked(node, label, test, bounds_of(node)), self)
         if any(value for key, value in node.args.items() if key not in _READ):
             raise QueryError(f"{label} has an option that is not understood; leave it out.")
         if node.expressions:
             raise QueryError(f"{label} takes one column here; LEAST and GREATEST compare several.")
-        return _FAMILIES[type(node)](Asked(node, label, test, bounds_of(node)), self)
+        return family(Asked(node, label, test, bounds_of(node)), self)

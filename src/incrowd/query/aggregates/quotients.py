@@ -1,4 +1,4 @@
-"""Quotients of sums that are averages: SUM(x) / COUNT(*), COUNT_IF(c) / COUNT(*), SUM(x) / COUNT(x).
+"""Quotients of sums: SUM(x) / COUNT(*), COUNT_IF(c) / COUNT(*), SUM(w * x) / SUM(w), SUM(x) / SUM(y).
 
 As two sums, each would have a cap and noise of its own, and the quotient an interval that knows nothing of
 what both share. As an average, both are bounded together and a heavy unit's sum and count shrink alike
@@ -9,7 +9,8 @@ what both share. As an average, both are bounded together and a heavy unit's sum
 wherever each row with p is one with q, which is seen where q is absent or one of the conditions that p joins
 by AND. Rows whose x is NULL count below the line and add nothing above it. A row whose x is NaN, which is no
 number, counts on neither side. A bounded x that is out of its bounds is clamped into them and zero, where it
-may be NULL. Where both sums are asked for anyway, their quotient is computed from them, for nothing, and the
+may be NULL. What is no average is a weighted one, or a ratio of two sums whose lower one is not negative
+(`ratios`). Where both sums are asked for anyway, their quotient is computed from them, for nothing, and the
 numbers of an answer agree.
 """
 
@@ -21,10 +22,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.catalog.types import NUMERIC
+from incrowd.query.aggregates.ratios import RATIO
 from incrowd.query.bounding import conjuncts
 from incrowd.query.expressions import total
 from incrowd.query.sql import DIALECT, ContributionBounds, bounds_of, number, with_bounds
-from incrowd.query.typed import Lookup
+from incrowd.query.typed import Lookup, Typed
 
 AGGREGATES = (exp.Filter, exp.WithinGroup, exp.AggFunc)
 """The nodes that an aggregate of a question may be."""
@@ -65,9 +67,10 @@ def quotient(node: exp.Expr, taken: Collection[str], lookup: Lookup) -> exp.Expr
     if above.sql(DIALECT) in taken and below.sql(DIALECT) in taken:
         return None
     one, two = _summed(above), _summed(below)
-    if one is None or two is None or two.value is not None:
+    if one is None or two is None or one == two:
         return None
-    average = _average(one, two, lookup)
+    average = None if two.value is not None else _average(one, two, lookup)
+    average = average or _weighted(one, two, lookup) or _ratio(one, two, lookup)
     for constant in constants if average is not None else ():
         if number(constant) != 1:
             average = exp.Mul(this=average, expression=constant.copy())
@@ -132,20 +135,68 @@ def _average(above: Summed, below: Summed, lookup: Lookup) -> exp.Expr | None:
         return None
     if above.value is None:
         if above.counted is not None and total(above.counted, lookup).nullable:
-            more += (exp.Not(this=exp.Is(this=exp.paren(above.counted.copy()), expression=exp.null())),)
+            more += (_there(above.counted),)
         return None if not more else _filtered(exp.Avg(this=_where(more, _one())), below.tests)
     typed = total(above.value, lookup)
     if typed.kind not in NUMERIC or not (typed.bounded or above.bounds is not None):
         return None
-    value = above.value.copy()
-    if typed.nullable and counted is None:
-        value = exp.Coalesce(this=value, expressions=[exp.Literal.number("0")])
+    value = above.value.copy() if counted is not None else _or_zero(above.value.copy(), typed)
     if more:
         value = _where(more, value)
     changed = bool(more) or (typed.nullable and counted is None)
     if above.bounds is not None and changed:
         return None
     return _filtered(with_bounds(exp.Avg(this=value), above.bounds), below.tests)
+
+
+def _weighted(above: Summed, below: Summed, lookup: Lookup) -> exp.Expr | None:
+    """SUM(w * x) / SUM(w) over the same rows, as a weighted average; None for anything else."""
+    product = None if above.value is None else above.value.unnest()
+    if below.value is None or above.tests != below.tests or above.bounds or below.bounds:
+        return None
+    weight = below.value.unnest()
+    if not isinstance(product, exp.Mul):
+        return None
+    sides = [product.this.unnest(), product.expression.unnest()]
+    if weight not in sides:
+        return None
+    value = sides[1] if sides[0] == weight else sides[0]
+    typed = [total(part, lookup) for part in (value, weight)]
+    if not all(part.kind in NUMERIC and part.bounded for part in typed) or (typed[1].low or 0) < 0:
+        return None
+    value = _or_zero(value.copy(), typed[0])
+    made = exp.AnonymousAggFunc(this="WEIGHTED_AVG", expressions=[value, weight.copy()])
+    return _filtered(made, below.tests)
+
+
+def _ratio(above: Summed, below: Summed, lookup: Lookup) -> exp.Expr | None:
+    """Any sum over one that is not negative; None if one of them has no bounds, or bounds of its own."""
+    if above.bounds or below.bounds:
+        return None
+    common = tuple(test for test in above.tests if test in below.tests)
+    values = []
+    for side in (above, below):
+        more = tuple(test for test in side.tests if test not in common)
+        value = _one() if side.value is None else side.value
+        typed = total(value, lookup)
+        if typed.kind not in NUMERIC or not typed.bounded:
+            return None
+        if side is below and (typed.low or 0) < 0:
+            return None
+        if side.counted is not None and total(side.counted, lookup).nullable:
+            more += (_there(side.counted),)
+        value = _or_zero(value.copy(), typed)
+        values.append(_where(more, value) if more else value)
+    return _filtered(exp.AnonymousAggFunc(this=RATIO, expressions=values), common)
+
+
+def _or_zero(value: exp.Expr, typed: Typed) -> exp.Expr:
+    """What a value adds to a sum: nothing where it is NULL."""
+    return exp.Coalesce(this=value, expressions=[exp.Literal.number("0")]) if typed.nullable else value
+
+
+def _there(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=exp.paren(value.copy()), expression=exp.null()))
 
 
 def _one() -> exp.Expr:
