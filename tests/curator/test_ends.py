@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import duckdb
+import pyarrow as pa
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -66,6 +68,21 @@ def plan_of(sql: str) -> Plan:
         ('SELECT a9 AS "n" FROM released_0', ["n"]),
         ('SELECT a0 AS "n" FROM elsewhere', ["n"]),
         ('SELECT 3 AS "n" FROM released_0', ["n"]),
+        (
+            "SELECT 'a' AS \"w\", a0 AS \"n\" FROM released_0 UNION ALL SELECT 'b', a1 AS m FROM released_0",
+            ["w", "n", "n_low", "n_high"],
+        ),
+        (
+            'SELECT a0 AS "n" FROM released_0 UNION ALL SELECT 0 AS "z" FROM released_0 ORDER BY "n"',
+            ["n", "n_low", "n_high"],
+        ),
+        ('SELECT a0 AS "n" FROM released_0 UNION ALL SELECT MAX(a0) AS "n" FROM released_0', ["n"]),
+        ('SELECT a0 AS "n" FROM released_0 UNION SELECT a1 AS "n" FROM released_0', ["n"]),
+        (
+            'SELECT (SELECT SUM(a0) AS "t" FROM released_0) + a1 AS "n" FROM released_0',
+            ["n", "n_low", "n_high"],
+        ),
+        ('SELECT (SELECT MAX(a0) AS "t" FROM released_0) + a1 AS "n" FROM released_0', ["n"]),
     ],
 )
 def test_columns_get_ends_where_they_follow(sql: str, names: list[str]) -> None:
@@ -80,3 +97,20 @@ def test_it_is_said_which_windows_have_no_ends() -> None:
         'SUM(a0) OVER () AS "t" FROM released_0'
     )
     assert without_ends(plan) == ("r",)
+
+
+def test_a_union_in_from_keeps_its_ends() -> None:
+    plan = plan_of(
+        'SELECT SUM("u"."n") AS "t" FROM (SELECT a0 AS "n" FROM released_0 UNION ALL '
+        'SELECT SUM("s"."m") AS "n" FROM (SELECT a1 AS "m" FROM released_0) AS "s") AS "u"'
+    )
+    query = with_ends(plan)
+    assert query.named_selects == ["t", "t_low", "t_high"]
+    columns = {
+        f"a{place}{end}": [1.0 + place] * 3 for place in (0, 1) for end in ("", "_low", "_high", "_half")
+    }
+    with duckdb.connect() as engine:
+        engine.register("released_0", pa.table({"k0": [1, 2, 3], **columns}))
+        # The sum of the second side is 6 +- 2 sqrt(3); rows of a union may repeat a group, so ends are added.
+        (row,) = engine.sql(query.sql("duckdb")).fetchall()
+        assert row == pytest.approx((9.0, 9 - 12**0.5, 9 + 12**0.5))

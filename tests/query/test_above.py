@@ -90,3 +90,63 @@ def test_what_windows_compute_is_free(sql: str) -> None:
 def test_windows_over_rows_are_refused(sql: str, said: str) -> None:
     with pytest.raises(QueryError, match=said):
         plan_of(sql, "user")
+
+
+@pytest.mark.parametrize(
+    ("sql", "outer"),
+    [
+        (
+            "SELECT city, COUNT(*) / (SELECT COUNT(*) FROM visits) AS s FROM visits GROUP BY city",
+            "SELECT k0 AS city, a0 / (SELECT a0 AS count FROM released_0) AS s FROM released_1 ORDER BY k0",
+        ),
+        (
+            "SELECT (SELECT COUNT(*) FROM visits) - (SELECT COUNT(*) FROM visits) AS d",
+            "SELECT (SELECT a0 AS count FROM released_0) - (SELECT a0 AS count FROM released_0) AS d",
+        ),
+        (
+            (
+                "SELECT city FROM visits GROUP BY city HAVING COUNT(*) > (SELECT AVG(q.m) FROM "
+                "(SELECT city, COUNT(*) AS m FROM visits GROUP BY city) AS q)"
+            ),
+            (
+                "SELECT k0 AS city FROM released_0 WHERE a0 > (SELECT AVG(q.m) AS avg_m FROM "
+                "(SELECT k0 AS city, a0 AS m FROM released_0 ORDER BY k0) AS q) ORDER BY k0"
+            ),
+        ),
+        (
+            "SELECT q.m FROM (SELECT COUNT(*) AS m FROM visits) q WHERE q.m > (SELECT COUNT(*) FROM steps)",
+            (
+                "SELECT q.m AS m FROM (SELECT a0 AS m FROM released_0) AS q "
+                "WHERE q.m > (SELECT a0 AS count FROM released_1)"
+            ),
+        ),
+        (
+            "SELECT COUNT(*) * (SELECT COUNT(*) FROM cities) AS m FROM visits",
+            "SELECT a0 * (SELECT COUNT(*) AS count FROM cities AS cities) AS m FROM released_0",
+        ),
+    ],
+)
+def test_sub_queries_in_expressions_are_releases_of_their_own(sql: str, outer: str) -> None:
+    assert outer_of(sql) == outer
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits)", "ask for its number first"),
+        ("SELECT SUM(x - (SELECT MIN(x) FROM visits)) FROM visits", "ask for its number first"),
+        ("SELECT COUNT(*) FILTER (WHERE x > (SELECT AVG(x) FROM visits)) FROM visits", "ask for its number"),
+        ("SELECT COUNT(*), (SELECT x FROM visits) FROM visits", "would show the rows of people"),
+        (
+            "SELECT city, (SELECT COUNT(*) FROM visits v WHERE v.city = visits.city) FROM visits GROUP BY 1",
+            "cannot look at visits.city .* JOIN the results",
+        ),
+        (
+            "SELECT city, (SELECT COUNT(*) FROM cities c WHERE c.city = visits.city) FROM visits GROUP BY 1",
+            "cannot look at visits.city .* join its table in FROM",
+        ),
+    ],
+)
+def test_sub_queries_that_would_look_at_rows_are_refused(sql: str, said: str) -> None:
+    with pytest.raises(QueryError, match=said):
+        plan_of(sql, "user")

@@ -9,7 +9,7 @@ A column whose ends cannot be followed gets none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -52,6 +52,8 @@ def without_ends(plan: Plan) -> tuple[str, ...]:
 
 
 def _ended(query: exp.Query, released: Mapping[str, Leaf], outermost: bool = False) -> _Ended:
+    if isinstance(query, exp.SetOperation):
+        return _union(query, released)
     if not isinstance(query, exp.Select):
         return _unknown(query)
     rows = _rows(query, released)
@@ -65,7 +67,9 @@ def _ended(query: exp.Query, released: Mapping[str, Leaf], outermost: bool = Fal
     if query.args.get("limit") or query.args.get("offset"):
         after.append(query.args.get("order"))
     picked_out = groups_chosen or not all(rows.sure(clause) for clause in after if clause is not None)
-    known = pooled(query.expressions, rows, groups_chosen)
+    known = pooled(
+        query.expressions, replace(rows, ends={**rows.ends, **_of_inner(query, released)}), groups_chosen
+    )
     taken = {column.alias_or_name for column in query.expressions}
     columns: list[exp.Expr] = []
     ended, positive, halves, fixed, silent = (set[str]() for _ in range(5))
@@ -105,6 +109,79 @@ def _ended(query: exp.Query, released: Mapping[str, Leaf], outermost: bool = Fal
 def _unknown(query: exp.Query) -> _Ended:
     """A query as it is: nothing is known of its columns, and numbers may have chosen its rows."""
     return _Ended(query, frozenset(), frozenset(), frozenset(), frozenset(), False, True)
+
+
+def _union(query: exp.SetOperation, released: Mapping[str, Leaf]) -> _Ended:
+    """UNION ALL: a column has ends if every side has them, or a constant in its place."""
+    sides = _sides(query)
+    if sides is None or any(len(set(side.named_selects)) < len(side.selects) for side in sides):
+        return _unknown(query)
+    ended = [_ended(side.copy(), released, outermost=True) for side in sides]
+    given = [side.expressions for side in sides]
+    own = [[column.alias_or_name for column in columns] for columns in given]
+    names, columns = own[0], [[] for _ in sides]  # type: tuple[list[str], list[list[exp.Expr]]]
+    kept: list[set[str]] = [set(), set(), set()]
+    for place, name in enumerate(names):
+        facts = [
+            (side.ended, side.positive, side.fixed, at[place]) for side, at in zip(ended, own, strict=True)
+        ]
+        follows = all(at in known or at in fixed for known, _, fixed, at in facts)
+        follows &= any(at in known for known, _, _, at in facts)
+        follows &= not {f"{name}{_LOW}", f"{name}{_HIGH}"} & set(names)
+        if follows:
+            kept[0].add(name)
+        if all(at in positive for _, positive, _, at in facts):
+            kept[1].add(name)
+        if all(at in fixed for _, _, fixed, at in facts):
+            kept[2].add(name)
+        for picked, side, column in zip(columns, ended, (each[place] for each in given), strict=True):
+            picked.append(column)
+            there = {item.alias_or_name: item.unalias() for item in side.query.selects}
+            at = column.alias_or_name
+            for end in (_LOW, _HIGH) if follows else ():
+                value = there[f"{at}{end}"] if at in side.ended else column.unalias()
+                picked.append(exp.alias_(value.copy(), f"{name}{end}", quoted=True))
+    for before, side, picked in zip(sides, ended, columns, strict=True):
+        side.query.set("expressions", [column.copy() for column in picked])
+        before.replace(side.query)
+    chosen = any(side.chosen for side in ended) or bool(query.args.get("limit") or query.args.get("offset"))
+    known, positive, fixed = map(frozenset, kept)
+    return _Ended(query, known, positive, frozenset(), fixed, False, chosen)
+
+
+def _sides(query: exp.Query) -> list[exp.Select] | None:
+    """The selects of a UNION ALL; None for any other set operation."""
+    if isinstance(query, exp.Subquery):
+        plain = not any(value for name, value in query.args.items() if name != "this")
+        return _sides(query.this) if plain else None
+    if isinstance(query, exp.Select):
+        return [query]
+    if not isinstance(query, exp.Union) or query.args.get("distinct") or query.args.get("by_name"):
+        return None
+    sides = _sides(query.left), _sides(query.right)
+    return None if sides[0] is None or sides[1] is None else sides[0] + sides[1]
+
+
+def _of_inner(select: exp.Select, released: Mapping[str, Leaf]) -> dict[str, Ends]:
+    """The ends of the sub-queries that stand for a number in the columns of a select, by their text."""
+    found = {}
+    for column in select.expressions:
+        for query in column.find_all(exp.Subquery):
+            if not isinstance(query.this, exp.Select) or len(query.selects) != 1:
+                continue
+            inner = _ended(query.this.copy(), released, outermost=True)
+            if inner.chosen or not inner.ended:
+                continue
+            low, high = (_alone(inner.query, place) for place in (1, 2))
+            found[query.sql(DIALECT)] = Ends(low, high, positive=bool(inner.positive))
+    return found
+
+
+def _alone(query: exp.Query, place: int) -> exp.Subquery:
+    """One column of a query, as a number."""
+    alone = query.copy()
+    alone.set("expressions", [query.selects[place].copy()])
+    return exp.Subquery(this=alone)
 
 
 def _by_keys(query: exp.Select, rows: Rows) -> bool:

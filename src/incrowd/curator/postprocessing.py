@@ -158,9 +158,22 @@ def check(plan: Plan, public: Mapping[str, pa.Table]) -> None:
         for query in queries:
             _run(query, tables, public)
         if not _plain(plan.outer):
-            _run(total(plan.outer), [_sample(leaf, TRIED) for leaf in plan.leaves], public)
+            for numbers in _tried(plan):
+                _run(total(plan.outer), [_sample(leaf, numbers) for leaf in plan.leaves], public)
     except SandboxError as error:
         raise QueryError(f"The SQL over the released numbers cannot run: {error}") from None
+
+
+def _tried(plan: Plan) -> list[Sequence[int]]:
+    """The numbers of each trial: all at once, or one after the other.
+
+    A sub-query that stands for a number may have one row, as one over all rows has in an answer.
+    """
+    scalar = any(
+        not isinstance(query.parent, exp.From | exp.Join) for query in plan.outer.find_all(exp.Subquery)
+    )
+    alone = scalar and not all(leaf.keys for leaf in plan.leaves)
+    return [(number,) for number in TRIED] if alone else [TRIED]
 
 
 def _refuse_settings(query: exp.Query) -> None:

@@ -28,11 +28,13 @@ def above(
     nodes: Sequence[exp.Expr],
     keys: Sequence[Key],
     column: Callable[[exp.Expr], str],
+    inner: Callable[[exp.Query], exp.Expr],
     other: Callable[[exp.Expr], exp.Expr | None] = lambda part: None,
 ) -> exp.Select:
-    """The select over its released table, which is still to be named. `column` collects an aggregate.
+    """The select over its released table, which is still to be named.
 
-    other: what stands for an aggregate that is an expression over others; None where it stands for itself.
+    `column` collects an aggregate, `inner` gives a sub-query over released numbers. other: what stands for an
+    aggregate that is an expression over others; None where it stands for itself.
     """
     names = {node.sql(DIALECT): key.name for node, key in zip(nodes, keys, strict=True)}
     if not is_aggregating(select) and select.find(exp.Window) is not None:
@@ -47,11 +49,8 @@ def above(
             return exp.column(names[part.sql(DIALECT)])
         if isinstance(part, exp.Window):
             return _window(_specified(part, windows), moved)
-        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
-            raise QueryError(
-                "A sub-query inside the SELECT that aggregates private rows is not possible; join its "
-                "result outside."
-            )
+        if isinstance(part, exp.Query):
+            return inner(part)
         meant = other(part)
         if meant is not None:
             return moved(meant)

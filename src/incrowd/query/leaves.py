@@ -21,7 +21,7 @@ from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
-from incrowd.query.typed import Census, census_of
+from incrowd.query.typed import Census, census_of, said
 
 
 @dataclass
@@ -58,6 +58,8 @@ class Cutter:
             raise QueryError(f"{type(node).__name__.upper()} is not possible here; write a SELECT.")
         below = from_items(node)
         released = [item for item in below if self._released(item)]
+        if not below:
+            return self._with_inner(node)
         if not released:
             if not is_aggregating(node) and not node.args.get("distinct"):
                 raise QueryError(
@@ -73,9 +75,36 @@ class Cutter:
                     f"{item.alias_or_name} holds private rows and cannot be joined to released numbers; "
                     "use it inside the SELECT that aggregates."
                 )
-        if self.world.private(node):
-            raise QueryError("A sub-query over private rows may stand in FROM only; join its result instead.")
-        return node
+        return self._with_inner(node)
+
+    def _with_inner(self, select: exp.Select) -> exp.Select:
+        """A select over released numbers, or nothing, with the sub-queries of its expressions cut too."""
+        for query in _inside(select):
+            if self.world.private(query):
+                query.replace(self._inner(query))
+        return select
+
+    def _inner(self, query: exp.Query) -> exp.Expr:
+        """A sub-query in an expression above a leaf, over released numbers; a public one as it is.
+
+        It is a question of its own: its aggregates are released once, whatever rows the select around it has.
+        """
+        alone = query.unnest() if isinstance(query, exp.Subquery) else query
+        assert isinstance(alone, exp.Query)
+        strange = _strange_columns(alone)
+        seen = f"{strange[0].table}.{strange[0].name}" if strange else ""
+        if not self.world.private(alone):
+            if strange:
+                raise QueryError(
+                    f"The sub-query cannot look at {seen} of the SELECT around it; join its table in FROM."
+                )
+            return query.copy()
+        if strange and any(not self._released(item) for item in _sources_of(alone)):
+            raise QueryError(
+                f"The sub-query cannot look at {seen} of the SELECT around it; GROUP BY in both, each in a "
+                "sub-query of FROM, and JOIN the results."
+            )
+        return exp.Subquery(this=self.cut(alone.copy()))
 
     def _released(self, node: exp.Expr) -> bool:
         """True if a FROM item aggregates over people, rather than within each person."""
@@ -84,7 +113,8 @@ class Cutter:
         inner = node.this
         if not isinstance(inner, exp.Select):
             return isinstance(inner, exp.SetOperation)
-        if any(self._released(item) for item in from_items(inner)):
+        below = from_items(inner)
+        if not below or any(self._released(item) for item in below):
             return True
         if not is_aggregating(inner) and not inner.args.get("distinct"):
             return False
@@ -100,13 +130,15 @@ class Cutter:
 
     def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select]:
         refuse_clauses(select, "limit", "offset", "qualify", "windows")
+        _refuse_adaptive(select, self.world)
         where = select.args.get("where")
         below = narrowed(sources(select, self.world), None if where is None else where.this)
         nodes = group_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         clause = clause_of(select)
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
-        outer = above(select, nodes, keys, aggregates.column, Expanding(select, below.lookup))
+        expanding = Expanding(select, below.lookup)
+        outer = above(select, nodes, keys, aggregates.column, self._inner, expanding)
         if clause is not None:
             outer = held_to(clause, outer, keys, aggregates)
         rows = below.select(where)
@@ -149,3 +181,50 @@ class Cutter:
         if declared is None or bought is None:
             return None if declared is None else float(declared)
         return census_of(declared, bought) if below.plain else None
+
+
+def _inside(select: exp.Select) -> list[exp.Query]:
+    """The sub-queries in the expressions of a select, not those in its FROM."""
+    sources = {id(item) for item in from_items(select)}
+    found: list[exp.Query] = []
+    waiting = list(select.iter_expressions())
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, exp.Query) and not isinstance(node, exp.Table):
+            if id(node) not in sources:
+                found.append(node)
+        else:
+            waiting.extend(node.iter_expressions())
+    return found
+
+
+def _refuse_adaptive(select: exp.Select, world: World) -> None:
+    """Refuse a number over people inside a condition on rows: it must be released before the rows are asked.
+
+    Tests such as IN and EXISTS are about rows, and are judged where the condition is read.
+    """
+    for query in select.find_all(exp.Subquery):
+        inner = query.this
+        tested = isinstance(query.parent, exp.In | exp.Exists | exp.From | exp.Join)
+        if tested or not isinstance(inner, exp.Select) or inner.args.get("group"):
+            continue
+        within = query.find_ancestor(exp.Where, exp.AggFunc, exp.Filter, exp.Select)
+        number = is_aggregating(inner) and world.private(inner) and not _strange_columns(inner)
+        if number and not isinstance(within, exp.Select):
+            raise QueryError(
+                f"{said(query)} would be a second question inside the first; ask for its number first, and "
+                "write that in its place."
+            )
+
+
+def _sources_of(query: exp.Query) -> list[exp.Expr]:
+    """What the selects of a query read."""
+    if isinstance(query, exp.SetOperation):
+        return [item for side in (query.this, query.expression) for item in _sources_of(side.unnest())]
+    return from_items(query) if isinstance(query, exp.Select) else []
+
+
+def _strange_columns(query: exp.Query) -> list[exp.Column]:
+    """The columns of a sub-query that belong to the select around it."""
+    own = {item.alias_or_name for select in query.find_all(exp.Select) for item in from_items(select)}
+    return [column for column in query.find_all(exp.Column) if column.table and column.table not in own]
