@@ -165,6 +165,9 @@ def _extract(node: exp.Expr) -> exp.Expr:
     part = node.name.upper()
     if part in ("DOW", "DAYOFWEEK"):
         return exp.paren(exp.Sub(this=call("DAYOFWEEK", node.expression), expression=number(1)))
+    if part == "MICROSECOND":
+        # Spark's own are a decimal, and only those of a timestamp in the session's zone, which is UTC, count.
+        return call("PMOD", call("UNIX_MICROS", node.expression), number(60_000_000))
     return call({"WEEK": "WEEKOFYEAR"}.get(part, part), node.expression)
 
 

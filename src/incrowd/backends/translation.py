@@ -30,7 +30,7 @@ SAME: frozenset[type[exp.Expr]] = frozenset(
         exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Values, exp.Tuple, exp.Distinct, exp.Column,
         exp.Identifier, exp.Star,
         # constants and types
-        exp.Literal, exp.Null, exp.Boolean, exp.DataType, exp.Cast, exp.Var,
+        exp.Literal, exp.Null, exp.Boolean, exp.DataType, exp.Cast, exp.Var, exp.Interval,
         # truth
         exp.And, exp.Or, exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
         exp.Between, exp.Like, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Case, exp.If, exp.Coalesce, exp.Nullif,

@@ -6,37 +6,30 @@ bounds, so they are public, and the ones that are empty are shown too. A row out
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 from sqlglot import exp
 
-from incrowd.catalog.names import fold
-from incrowd.catalog.types import TIMES, Kind
+from incrowd.catalog.types import TIMES
+from incrowd.query.combining import as_moment
 from incrowd.query.expressions import total
+from incrowd.query.functions.times import TIMES as TIME_FUNCTIONS
+from incrowd.query.functions.times import unit_of
+from incrowd.query.spans import FIRST, LAST, interval_in
+from incrowd.query.truncating import FINE, MONTHS, STEPS, starts
 from incrowd.query.typed import Field, Lookup, Typed
 
 MOST_BINS = 100_000
 """The most values that bins may have to be public."""
-FIRST, LAST = dt.datetime(1, 1, 8), dt.datetime(9999, 12, 24)
-"""Between these, truncating a time is never NULL."""
 _ROUNDED = (exp.Floor, exp.Ceil, exp.Trunc, exp.Round, exp.IntDiv, exp.Cast)
-_STEPS: dict[str, dt.timedelta] = {
-    "MINUTE": dt.timedelta(minutes=1),
-    "HOUR": dt.timedelta(hours=1),
-    "DAY": dt.timedelta(days=1),
-    "WEEK": dt.timedelta(weeks=1),
-}
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def bins_of(node: exp.Expr, lookup: Lookup, field: Callable[[exp.Column], Field]) -> Field | None:
     """The values of an expression that makes bins; None for any other, and where there are too many."""
-    column = _column_in(node)
-    if column is not None and field(column).kind in TIMES:
-        return _times(node, field(column))
+    if _about_times(node, field):
+        typed = total(node, lookup)
+        return _times(node, typed, lookup) if typed.kind in TIMES else _listed(typed)
     if isinstance(node, _ROUNDED) and not (isinstance(node, exp.Round) and node.args.get("decimals")):
         return _whole(total(node, lookup))
     return None
@@ -51,61 +44,40 @@ def _whole(typed: Typed) -> Field | None:
     return Field("integer", low, high, typed.nullable, values)
 
 
-def _column_in(node: exp.Expr) -> exp.Column | None:
-    """The column that a function of times is about, if it is about a column."""
-    inner = node.expression if isinstance(node, exp.Extract) else node.this
-    return inner if isinstance(inner, exp.Column) else None
-
-
-def _times(node: exp.Expr, field: Field) -> Field | None:
-    """The bins of a date or timestamp with bounds."""
-    if field.limits is None:
+def _listed(typed: Typed) -> Field | None:
+    """The values of a part of a date, as far as bounds limit them."""
+    if typed.values is None or len(typed.values) > MOST_BINS:
         return None
-    low, high = (_as_time(end) for end in field.limits)
-    if low < FIRST or high > LAST:
+    return Field(typed.kind, typed.low, typed.high, typed.nullable, typed.values)
+
+
+def _about_times(node: exp.Expr, field: Callable[[exp.Column], Field]) -> bool:
+    """True if an expression computes with dates, as far as its outermost step shows."""
+    if isinstance(node, exp.Cast):
+        return bool(node.to.this == exp.DataType.Type.DATE)
+    if type(node) in TIME_FUNCTIONS:
+        return True
+    if not isinstance(node, exp.Add | exp.Sub):
+        return False
+    inner = node.this.unnest()
+    if isinstance(inner, exp.Column):
+        return field(inner).kind in TIMES
+    return isinstance(inner, exp.Cast) or interval_in(node.expression) is not None
+
+
+def _times(node: exp.Expr, typed: Typed, lookup: Lookup) -> Field | None:
+    """The days, or longer units, of a time with bounds."""
+    if typed.limits is None:
         return None
-    if isinstance(node, exp.Year) or (isinstance(node, exp.Extract) and fold(node.name) == "year"):
-        return Field("integer", low.year, high.year, field.nullable, tuple(range(low.year, high.year + 1)))
-    if isinstance(node, exp.Cast) and node.to.this == exp.DataType.Type.DATE:
-        return _stepped("date", "DAY", low, high, field.nullable)
-    if isinstance(node, exp.TimestampTrunc | exp.DateTrunc):
-        unit = fold(str(node.args["unit"].name)).upper()
-        fine = unit in ("HOUR", "MINUTE")
-        kind: Kind = "date" if field.kind == "date" and not fine else "timestamp"
-        return _stepped(kind, "DAY" if field.kind == "date" and fine else unit, low, high, field.nullable)
-    return None
-
-
-def _as_time(value: Any) -> dt.datetime:
-    return value if isinstance(value, dt.datetime) else dt.datetime(value.year, value.month, value.day)
-
-
-def _stepped(kind: Kind, unit: str, low: dt.datetime, high: dt.datetime, nullable: bool) -> Field | None:
-    """The starts of all units from the one that holds `low` to the one that holds `high`."""
-    if unit not in _STEPS and unit not in _MONTHS:
+    low, high = (as_moment(end) for end in typed.limits)
+    cut = isinstance(node, exp.TimestampTrunc | exp.DateTrunc)
+    unit = unit_of(node) if cut else "DAY"
+    if low < FIRST or high > LAST or (typed.kind == "timestamp" and not cut):
         return None
-    if unit in _STEPS and (high - low) / _STEPS[unit] >= MOST_BINS:
+    if unit in FINE and total(node.this, lookup).kind == "date":
+        unit = "DAY"
+    if unit not in MONTHS and (high - low) / STEPS[unit] >= MOST_BINS:
         return None
-    starts = list(_starts(unit, low, high))
-    values = tuple(start.date() if kind == "date" else start for start in starts)
-    return Field(kind, None, None, nullable, values)
-
-
-def _starts(unit: str, low: dt.datetime, high: dt.datetime) -> Iterator[dt.datetime]:
-    if unit in _MONTHS:
-        months = _MONTHS[unit]
-        for number in range(
-            (low.year * 12 + low.month - 1) // months, (high.year * 12 + high.month - 1) // months + 1
-        ):
-            yield dt.datetime(number * months // 12, number * months % 12 + 1, 1)
-        return
-    start = low.replace(second=0, microsecond=0)
-    if unit != "MINUTE":
-        start = start.replace(minute=0)
-    if unit in ("DAY", "WEEK"):
-        start = start.replace(hour=0)
-    if unit == "WEEK":
-        start -= dt.timedelta(days=start.weekday())
-    while start <= high:
-        yield start
-        start += _STEPS[unit]
+    moments = starts(unit, low, high)
+    values = tuple(start.date() if typed.kind == "date" else start for start in moments)
+    return Field(typed.kind, None, None, typed.nullable, values)

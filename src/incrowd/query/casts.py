@@ -53,7 +53,9 @@ def cast(inner: Typed, kind: Kind) -> Typed:
             return inner
         if kind == "timestamp":
             return as_timestamp(inner)
-        return Typed(exp.cast(in_calendar(inner).sql, "DATE"), "date", nullable=True)
+        limits = None if inner.limits is None else (inner.limits[0].date(), inner.limits[1].date())
+        nullable = inner.nullable or limits is None
+        return Typed(exp.cast(in_calendar(inner).sql, "DATE"), "date", nullable=nullable, limits=limits)
     if kind == inner.kind:
         return inner
     raise QueryError(f"{inner.said} is of type {inner.kind}, which CAST cannot make a {kind}; leave it out.")

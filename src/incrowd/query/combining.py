@@ -6,6 +6,7 @@ written out, in its never-raising form.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,7 +59,17 @@ def as_timestamp(typed: Typed) -> Typed:
     if typed.kind == "timestamp":
         return typed
     sql = exp.cast(in_calendar(typed).sql, "TIMESTAMP")
-    return typed.but(sql=sql, kind="timestamp", values=None, nullable=True)
+    limits = None
+    if typed.limits is not None:
+        limits = (as_moment(typed.limits[0]), as_moment(typed.limits[1]))
+    return typed.but(
+        sql=sql, kind="timestamp", values=None, nullable=typed.nullable or limits is None, limits=limits
+    )
+
+
+def as_moment(day: dt.date) -> dt.datetime:
+    """A date, or a timestamp, as a timestamp."""
+    return day if isinstance(day, dt.datetime) else dt.datetime(day.year, day.month, day.day)
 
 
 def comparable(left: Typed, right: Typed, where: str) -> tuple[Typed, Typed]:

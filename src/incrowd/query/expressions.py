@@ -14,17 +14,19 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from incrowd.catalog.types import VALUE_TYPES, Kind
+from incrowd.catalog.types import TIMES, VALUE_TYPES, Kind
 from incrowd.errors import QueryError
 from incrowd.query import casts
 from incrowd.query.combining import as_float, comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
 from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
+from incrowd.query.shifting import by_interval, moves
+from incrowd.query.spans import interval_in
 from incrowd.query.sql import number
 from incrowd.query.typed import Field, Lookup, Typed, double, said
 
@@ -205,10 +207,32 @@ _OPERATIONS: dict[type[exp.Expr], tuple[str, Callable[[float, float], float]]] =
 }
 
 
+def _shifted(node: exp.Expr, lookup: Lookup) -> Typed | None:
+    """A time moved by an interval; None for other sums and differences."""
+    if not isinstance(node, exp.Add | exp.Sub | exp.DateAdd):
+        return None
+    back = isinstance(node, exp.Sub)
+    for time, other in ((node.this, node.expression), (node.expression, node.this)):
+        interval = interval_in(other)
+        if interval is not None:
+            span = interval.span.times(-1) if back else interval.span
+            count = None if interval.count is None else total(interval.count, lookup)
+            return by_interval(node, total(time, lookup), replace(interval, span=span), count)
+        if back:
+            break
+    return None
+
+
 def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
     symbol, operation = _OPERATIONS[type(node)]
-    left = as_float(total(node.this, lookup), symbol, copy=False)
-    right = as_float(total(node.expression, lookup), symbol, copy=False)
+    shifted = _shifted(node, lookup)
+    if shifted is not None:
+        return shifted
+    left, right = total(node.this, lookup), total(node.expression, lookup)
+    if symbol != "*" and (left.kind in TIMES or right.kind in TIMES):
+        return moves(node, left, right)
+    left = as_float(left, symbol, copy=False)
+    right = as_float(right, symbol, copy=False)
     left, right, size = (multiplied if symbol == "*" else added)(left, right)
     low, high = _interval(operation, left, right)
     if symbol == "*" and low is not None and left.sql == right.sql:
@@ -217,6 +241,22 @@ def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
     sql = type(node)(this=left.sql, expression=right.sql)
     wide = _wide(operation, left, right)
     return Typed(sql, kind, low, high, left.nullable or right.nullable, size=size, wide=wide)
+
+
+def _date_add(node: exp.Expr, lookup: Lookup) -> Typed:
+    """DATE_ADD(d, INTERVAL '3 days') or DATE_ADD(d, 3)."""
+    if node.expression is None or node.args.get("unit") is not None:
+        raise QueryError("DATE_ADD takes a date and an interval, as in DATE_ADD(d, INTERVAL '3 days').")
+    shifted = _shifted(node, lookup)
+    if shifted is not None:
+        return shifted
+    return moves(node, total(node.this, lookup), total(node.expression, lookup))
+
+
+def _interval_alone(node: exp.Expr, lookup: Lookup) -> Typed:
+    raise QueryError(
+        f"{said(node)} stands by itself; add it to a date, or compare it with a difference of timestamps."
+    )
 
 
 def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -432,6 +472,8 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Lookup], Typed]] = {
     exp.Boolean: _boolean,
     exp.Paren: _paren,
     **dict.fromkeys(_OPERATIONS, _arithmetic),
+    exp.DateAdd: _date_add,
+    exp.Interval: _interval_alone,
     exp.Div: _divide,
     exp.IntDiv: _divide,
     exp.Mod: _mod,

@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from incrowd.catalog import Catalog
 from incrowd.catalog.names import fold
+from incrowd.catalog.types import TIMES
 from incrowd.errors import QueryError
 from incrowd.query.bounding import conjuncts
 from incrowd.query.expressions import condition, total
@@ -364,6 +365,8 @@ def field_from(node: exp.Expr, typed: Typed, below: Sources, name: str) -> Field
         # Beyond 2^53 computed numbers are rounded, and not every one between the ends can occur.
         exact = max(abs(typed.low), abs(typed.high)) <= 2**53
         limits = (int(typed.low), int(typed.high)) if exact else None
+    if typed.kind in TIMES:
+        limits = typed.limits
     facts = (typed.low, typed.high, typed.nullable, typed.values)
     field = Field(typed.kind, *facts, None, name, None, limits)
     floating = typed.kind == "integer" and not typed.integral

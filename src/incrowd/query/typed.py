@@ -17,7 +17,7 @@ from sqlglot import exp
 from incrowd.catalog import BoughtColumn, Column, DomainFrom
 from incrowd.catalog.bought import BoughtContribution
 from incrowd.catalog.names import fold as fold
-from incrowd.catalog.types import NUMERIC, Kind, kind_of
+from incrowd.catalog.types import NUMERIC, TIMES, Kind, kind_of
 from incrowd.errors import QueryError
 from incrowd.query.growth import marked
 from incrowd.query.sql import DIALECT
@@ -98,6 +98,8 @@ class Typed:
 
     They take the place of bounds where noise does not grow with them. No list of values is made from them.
     """
+    limits: tuple[Any, Any] | None = None
+    """The bounds of a date or timestamp, in its own kind."""
 
     @property
     def reach(self) -> tuple[float, float] | None:
@@ -267,6 +269,7 @@ def lookup_in(scope: Mapping[str, Mapping[str, Field]]) -> Lookup:
         facts = (field.low, field.high, field.nullable, enumerated(field))
         # A column of NULLs has a type in every engine, and not the same one; NULL itself fits anywhere.
         sql: exp.Expr = exp.null() if field.kind == "null" else marked(node.copy(), field.weight)
-        return Typed(sql, field.kind, *facts, integral=integral, size=size, wide=field.wide)
+        limits = field.limits if field.kind in TIMES else None
+        return Typed(sql, field.kind, *facts, integral=integral, size=size, limits=limits, wide=field.wide)
 
     return find

@@ -82,6 +82,13 @@ RAISING = {
     "ABS": "SELECT ABS(i) AS x FROM p",
     "a root": "SELECT SQRT(f) AS x FROM p",
     "a logarithm of zero": "SELECT CASE WHEN f >= CAST('0.0' AS DOUBLE) THEN LN(f) END AS x FROM p",
+    "a constant in a dead branch": "SELECT CASE WHEN i >= CAST(9 AS BIGINT) THEN CASE WHEN i < "
+    "CAST(9 AS BIGINT) THEN CASE WHEN i < CAST(2147483648 AS BIGINT) THEN "
+    "CAST(CAST(2147483648 AS BIGINT) AS INT) END END END AS x FROM p",
+    "a date beyond the calendar": "SELECT CASE WHEN d >= CAST('9999-12-01' AS DATE) AND "
+    "d <= CAST('9999-12-31' AS DATE) THEN d + CAST('40' AS INT) END AS x FROM p",
+    "a day that may be any": "SELECT CAST('1970-01-01' AS DATE) + CAST(i AS INT) AS x FROM p",
+    "an interval from anywhere": "SELECT (s + INTERVAL '1' DAY) IS NULL AS x FROM p",
     "EXP": "SELECT EXP(f) AS x FROM p",
     "a function that is not known": "SELECT GAMMA(f) AS x FROM p",
     "a window": "SELECT SUM(i) OVER (PARTITION BY u) AS x FROM p",

@@ -43,6 +43,13 @@ WHOLES = [
 ]
 DAYS = ["0001-01-01", "0001-01-08", "1970-01-01", "2020-02-29", "9999-12-24", "9999-12-31"]
 
+SHIFTS = tuple(f"CAST('{days}' AS INTEGER)" for days in (0, 1, -1, 365, -4000, 3_000_000, 2**31 - 1))
+INTERVALS = tuple(
+    f"{sign} INTERVAL '{count}' {unit}"
+    for sign in "+-"
+    for count, unit in ((1, "MONTH"), (120_000, "MONTH"), (1, "DAY"), (4_000, "DAY"), (1, "MICROSECOND"))
+)
+
 
 class Trees:
     """A source of expressions."""
@@ -154,18 +161,22 @@ class Trees:
             return self.pick(
                 f"CAST({moment} AS DATE)", self.inside(moment, f"CAST({moment} AS DATE)", "TIMESTAMP")
             )
-        return self.inside(self.day(depth - 1), self.day(depth - 1), "DATE")
+        day = self.day(depth - 1)
+        if self._random.random() < 0.3:
+            return self.inside(day, f"({day} + {self._random.choice(SHIFTS)})", "DATE")
+        return self.inside(day, self.day(depth - 1), "DATE")
 
     def moment(self, depth: int) -> str:
         if depth <= 0:
             return self.pick("s", "s", f"CAST('{self._random.choice(DAYS)}' AS TIMESTAMP)")
         day, moment = self.day(depth - 1), self.moment(depth - 1)
-        unit = self.pick("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE")
+        unit = self.pick("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
         return self.pick(
             f"CAST({day} AS TIMESTAMP)",
             self.inside(day, f"CAST({day} AS TIMESTAMP)", "DATE"),
             self.inside(moment, f"CAST(DATE_TRUNC('{unit}', {moment}) AS TIMESTAMP)", "TIMESTAMP"),
             self.inside(moment, moment, "TIMESTAMP"),
+            self.inside(moment, f"({moment} {self.pick(*INTERVALS)})", "TIMESTAMP"),
         )
 
     def inside(self, tested: str, result: str, kind: str) -> str:

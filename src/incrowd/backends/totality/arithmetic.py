@@ -19,6 +19,7 @@ from incrowd.backends.totality.intervals import (
     whole_corners,
     whole_quotient,
 )
+from incrowd.backends.totality.shifts import shifted
 from incrowd.backends.totality.values import (
     LARGEST,
     NUMBERS,
@@ -112,6 +113,9 @@ _REAL: dict[type[exp.Expr], Callable[[Value, Value], Result]] = {
 def arithmetic(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """x + y, x - y and x * y. If one side is a CASE, try branch by branch when the whole is not proven."""
     parts_of(node, "this", "expression")
+    moved = shifted(walk, node, known)
+    if moved is not None:
+        return moved
     if isinstance(node, exp.Sub) and walk.engine.name == "postgres":
         sides = [walk.value(side, known) for side in (node.this, node.expression)]
         if all(side.kind is Kind.DATE and calendar_only(side) for side in sides):

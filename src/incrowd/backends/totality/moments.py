@@ -30,8 +30,19 @@ _PARTS = {
     "HOUR": (0, 23),
     "MINUTE": (0, 59),
     "SECOND": (0, 60),
+    "MICROSECOND": (0, 60_999_999),
 }
-_TRUNCATED = {"YEAR": 366, "QUARTER": 92, "MONTH": 31, "WEEK": 7, "DAY": 1, "HOUR": 1, "MINUTE": 1}
+_CLOCK = ("HOUR", "MINUTE", "SECOND", "MICROSECOND")
+_TRUNCATED = {
+    "YEAR": 366,
+    "QUARTER": 92,
+    "MONTH": 31,
+    "WEEK": 7,
+    "DAY": 1,
+    "HOUR": 1,
+    "MINUTE": 1,
+    "SECOND": 1,
+}
 """The largest number of days that a truncation goes back."""
 _FIRST_MONDAY = (dt.date(1, 1, 1) - dt.date(1970, 1, 1)).days
 _SPARK_PARTS: dict[type[exp.Expr], str] = {
@@ -66,7 +77,7 @@ def _extracted(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     parts_of(node, "this", "expression")
     value = _moment(walk, node.expression, known)
     low, high = _part(node, node.name.upper())
-    if node.name.upper() in ("HOUR", "MINUTE", "SECOND") and value.kind is Kind.DATE:
+    if node.name.upper() in _CLOCK and value.kind is Kind.DATE:
         raise NotTotalError(node, "a date has no such part")
     return numeric(low, high) if walk.engine.name == "postgres" else integer(64, low, high)
 
@@ -131,6 +142,15 @@ def _from_days(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return time(Kind.DATE)
 
 
+def _microsecond(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """UNIX_MICROS: a timestamp is held as such a number."""
+    parts_of(node, "this")
+    value = walk.value(node.this, known)
+    if value.kind is not Kind.TIMESTAMP:
+        raise NotTotalError(node, "it is no timestamp")
+    return integer(64)
+
+
 _ZONED = frozenset({"timestamp with time zone", "timestamptz", "timestamptz_ns"})
 MOMENTS: dict[type[exp.Expr], Rule] = {
     exp.Extract: _extracted,
@@ -143,4 +163,5 @@ POSTGRES_MOMENTS: dict[type[exp.Expr], Rule] = {exp.AtTimeZone: _in_utc}
 SPARK_MOMENTS: dict[type[exp.Expr], Rule] = {
     **dict.fromkeys(_SPARK_PARTS, _part_function),
     exp.DateFromUnixDate: _from_days,
+    exp.UnixMicros: _microsecond,
 }

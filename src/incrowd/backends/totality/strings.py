@@ -179,6 +179,11 @@ def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
         if value.kind is not Kind.INTEGER:
             raise NotTotalError(node, "it is no number of microseconds")
         return time(Kind.TIMESTAMP)
+    if walk.engine.name == "spark" and name == "PMOD" and len(arguments) == 2:
+        value, by = (walk.value(argument, known) for argument in arguments)
+        if value.kind is not Kind.INTEGER or by.kind is not Kind.INTEGER or by.low < 1 or by.low != by.high:
+            raise NotTotalError(node, "its divisor is no constant")
+        return integer(max(value.bits, by.bits), 0, by.high - 1)
     if walk.engine.name == "spark" and name == "TRY_VALIDATE_UTF8" and len(arguments) == 1:
         return _text(walk, arguments[0], known)
     if walk.engine.name == "spark" and name == "COLLATE" and len(arguments) == 2:
