@@ -75,6 +75,8 @@ AGGREGATES = (
     *("COUNT(*)", "COUNT({a})", "COUNT_IF({a} IS NULL)", "COUNT(*) FILTER (WHERE {c})", "COUNT_IF({c})"),
     *("SUM({a}, contribution_bounds_per_row => (-9, 9))",
       "SUM({a}, contribution_bounds_per_group => (-9, 9))"),
+    *("SUM({a}, contribution_bounds_per_group => (2, 9))",
+      "AVG({a}, contribution_bounds_per_group => (-9, 9))"),
     *("AVG({a}, contribution_bounds_per_row => (-1e9, 1e9))", "VAR_POP(LEAST(GREATEST({a}, -9), 9))"),
     *("MEDIAN({a}, contribution_bounds_per_row => (0, 8))", "MAX({n})", "MIN({n})", "SUM({n})", "AVG({n})"),
     *("WEIGHTED_AVG({n}, ABS({m}))", "SUM({n}) / COUNT(*)", "SUM({n} + 1) / SUM(ABS({m}))",

@@ -16,6 +16,7 @@ from incrowd.backends.trees import (
     applied,
     cast,
     chosen,
+    count,
     integer,
     joined,
     number,
@@ -56,7 +57,7 @@ def steps_of(measure: Measure, exponent: int) -> exp.Expr:
     if measure.level == "pair":
         # The bound holds for the pair's sum; a row only has to fit into the integer.
         widest = math.ldexp(1.0, _PAIR_BITS + exponent)
-        low, high = -widest, widest
+        low, high = measure.centre - widest, measure.centre + widest
     ends = [_grid(end - measure.centre, exponent) for end in (low, high)]
     return _steps_between(measure, math.ldexp(1.0, exponent), (low, high), (ends[0], ends[1]))
 
@@ -146,11 +147,27 @@ def _cell_in_bands(value: exp.Expr, bands: Sequence[Band]) -> exp.Expr:
 
 
 def pair_value(measure: Measure, column: exp.Expr, exponent: int) -> exp.Expr:
-    """The sum of a unit's rows in one group, clamped into the measure's bounds, in steps."""
-    low, high = (number(_grid(end, exponent)) for end in (measure.low, measure.high))
-    summed = total_of(column)
+    """The value of a unit's rows in one group, pooled and clamped into the measure's bounds, in steps."""
+    low, high = (number(_grid(end - measure.centre, exponent)) for end in (measure.low, measure.high))
+    summed = total_of(column) if measure.pooled != "mean" else _mean_of(column)
+    if measure.pooled != "total":
+        summed = chosen((joined(exp.GT, count(column), number(0)), summed))
     below, above = joined(exp.LT, summed, low), joined(exp.GT, summed, high)
     return cast(chosen((below, low), (above, high), default=summed), exp.DType.BIGINT)
+
+
+def _mean_of(column: exp.Expr) -> exp.Expr:
+    """The average of whole numbers of up to 2^50, rounded towards zero.
+
+    A sum beyond 2^62 counts as that: it takes 2^12 rows that are far outside of every bound, and then the
+    average of fewer than 2^32 rows is outside as well.
+    """
+    summed, most, rows = total_of(column), wide(MOST), count(column)
+    least = applied(exp.Neg, most)
+    below, above = joined(exp.LT, summed, least), joined(exp.GT, summed, most)
+    inside = cast(chosen((below, least), (above, most), default=summed), exp.DType.BIGINT)
+    divisor = chosen((joined(exp.GT, rows, number(0)), rows), default=number(1))
+    return joined(exp.IntDiv, inside, divisor)
 
 
 def weight_of(column: exp.Expr, signed: bool) -> exp.Expr:

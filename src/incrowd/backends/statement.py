@@ -185,7 +185,11 @@ def _of_pairs(builder: Builder, measure: Measure) -> _Column:
     value, weight = _paired(builder, measure, measure.exponent)
     if measure.value is not None:
         assert value is not None
-        part: exp.Expr = _shrunk(column(value, PAIRS), column(weight, SHARES), cap)
+        part: exp.Expr = (
+            _shrunk(column(value, PAIRS), column(weight, SHARES), cap)
+            if measure.norm == 1
+            else _shrunk_l2(column(value, PAIRS), column(weight, SHARES), cap, True)
+        )
     else:
         shrink = _shrunk if measure.norm == 1 else _shrunk_l2
         one = integer(1 << -measure.exponent)
@@ -206,7 +210,8 @@ def _paired(builder: Builder, measure: Measure, exponent: int) -> tuple[str | No
     if measure.value is not None:
         row = builder.rows.name(steps_of(measure, exponent))
         value = builder.pairs.name(pair_value(measure, column(row), exponent))
-        return value, builder.shares.name(weight_of(column(value), measure.low < 0))
+        weight = count(column(value)) if measure.by_pairs else weight_of(column(value), measure.low < 0)
+        return value, builder.shares.name(weight)
     flag = _flag(builder, measure)
     if flag is None:
         return None, builder.shares.name(count())
@@ -253,14 +258,14 @@ def _shared(value: exp.Expr, share: exp.Expr, signed: bool) -> exp.Expr:
     return cast(cut(this=joined(exp.Mul, value, share)), exp.DType.BIGINT)
 
 
-def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int) -> exp.Expr:
+def _shrunk_l2(value: exp.Expr, weight: exp.Expr, cap: int, signed: bool = False) -> exp.Expr:
     """Like `_shrunk` for `weight` pairs of one value: shrinks their L2 norm to that of `cap` pairs.
 
     Division and square root are correctly rounded on every engine, so the result is the same to the bit.
     """
     most = integer(cap)
     root = exp.Sqrt(this=quotient(cast(most, exp.DType.DOUBLE), weight))
-    less = _shared(value, root, False)
+    less = _shared(value, root, signed)
     return chosen((joined(exp.LTE, weight, most), value), (joined(exp.GT, weight, most), less))
 
 

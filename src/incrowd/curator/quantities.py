@@ -23,7 +23,8 @@ def caps_of(plan: Plan, released: Sequence[Released] | None = None) -> dict[str,
     for label, leaf, aggregate, release in _numbers(plan, released):
         stated = _stated(aggregate, release)
         measure = leaf.measures[aggregate.measures[0]]
-        if not leaf.units or (measure.level == "pair" and measure.value is None and not leaf.keys):
+        once = measure.level == "pair" and (measure.value is None or measure.by_pairs) and not leaf.keys
+        if not leaf.units or once:
             # Each row is a unit of its own, or units are counted once.
             caps[label] = None
         elif stated is not None:

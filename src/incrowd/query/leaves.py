@@ -136,7 +136,7 @@ class Cutter:
         nodes = group_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         clause = clause_of(select)
-        aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups)
+        aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups, clause=clause)
         expanding = Expanding(select, below.lookup)
         outer = above(select, nodes, keys, aggregates.column, self._inner, expanding)
         if clause is not None:

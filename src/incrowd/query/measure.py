@@ -10,6 +10,10 @@ integer number of steps, and let unit u weigh t_u in all. With cap C,
   = C.
 - weighed by its rows (AVG, VAR, quantiles, so that sums and counts shrink alike): t_u = the number of rows
   and |x_i| <= L, so sum |y_i| <= t_u * L * C / t_u = C * L.
+- weighed by its pairs (AVG of each unit's average in each group): the unit has a value v_g in t_u groups, its
+  rows' average there, clamped and centred, so |v_g| <= L; y_g = v_g * (C / t_u), and sum |y_g| <= C * L. In
+  L2 y_g = v_g * sqrt(C / t_u), and the root of sum y_g^2 is at most sqrt(C) * L. Its count of groups shrinks
+  by the same factor, so the ratio stays an average.
 - weighed jointly (AVG, VAR, CORR, ... whose rows per unit nobody declared): see `Measure.ball`.
 
 Nothing overflows int64. With a step of 2^exponent, exponent = ceil(log2(sensitivity)) - 30, an own-weighed
@@ -39,6 +43,7 @@ from incrowd.query.typed import Census, double
 
 Level = Literal["row", "pair"]
 Weighing = Literal["own", "rows", "joint"]
+Pooling = Literal["total", "present", "mean"]
 STEPS = 30
 """A measure's sensitivity is about 2^30 steps: products of a value and a cap stay far inside int64."""
 WIDEST = 2**32
@@ -98,7 +103,7 @@ class Value:
 class Measure:
     """One bounded sum per group.
 
-    level: `row` sums over rows. `pair` sums over (unit, group) pairs: the value of a pair is `value` summed
+    level: `row` sums over rows. `pair` sums over (unit, group) pairs: the value of a pair is `value` pooled
     over its rows and then clamped, or 1 where units are counted. present: which rows count; None for all.
     value: what is summed; None for 1. low, high: the value is clamped between them. centre: subtracted after
     clamping. cap: the most that one unit may weigh, in values (`own`) or in rows (`rows`); None if it is
@@ -135,6 +140,10 @@ class Measure:
     """In a ball, whether the first of its factors counts as it is, and not as a deviation from its centre."""
     offset: float = 0.0
     """What is added to a ratio whose upper sum it is: the centre of what is weighed."""
+    pooled: Pooling = "total"
+    """How the value of a pair comes from its rows: their sum, which is 0 (`total`) or absent (`present`)
+    where no row has a value, or their average, which is absent there.
+    """
     census: Census | None = None
     """What the owner bought about its units, from which its cap is chosen; None if nothing was."""
     bands: tuple[Band, ...] = ()
@@ -178,15 +187,26 @@ class Measure:
         """The most that is usual of one row."""
         return self.limit / ROWS_OF_ONE if self.wide else self.limit
 
+    @property
+    def by_pairs(self) -> bool:
+        """Whether a unit's values are weighed by the number of its groups: a bounded average of each."""
+        return self.level == "pair" and self.weighing == "rows" and self.value is not None
+
     @functools.cached_property
     def weigh_key(self) -> str:
         """Measures with the same key shrink a unit by the same factor and share one cap."""
         present = "" if self.present is None else self.present.sql("duckdb")
         if self.weighing == "joint":
             return f"joint {present}"
+        if self.by_pairs:
+            # The same as of a count of these pairs.
+            counted = replace(self, weighing="own", value=None, low=0, high=1, centre=0.0, pooled="total")
+            return counted.weigh_key
         if self.weighing == "rows" or (self.value is None and self.level == "row"):
             return f"{self.level} rows {present}"
         value = "" if self.value is None else self.value.sql("duckdb")
+        if self.pooled != "total":
+            value = f"{self.pooled} {value}"
         return f"{self.level} own {self.low} {self.high} {self.centre} {value} {present}"
 
     @property
@@ -196,7 +216,7 @@ class Measure:
         if self.ball:
             return self.cap * self.scale
         if self.norm == 2:
-            return math.sqrt(self.cap)
+            return math.sqrt(self.cap) * self.limit
         return self.cap * self.limit if self.weighing == "rows" else self.cap
 
     @property

@@ -152,8 +152,9 @@ class Leaf:
         return replace(self, measures=measures, norm=2)
 
     def _counts_groups(self, measure: Measure) -> bool:
-        """True for a count of units by group."""
-        return measure.level == "pair" and measure.value is None and bool(self.keys)
+        """True for a count of units by group, and for what is weighed by that count."""
+        counted = measure.value is None or measure.by_pairs
+        return measure.level == "pair" and counted and bool(self.keys)
 
     def _shown_by_few(self, measure: Measure) -> bool:
         """True for the count that decides which groups are shown, if its cap is known to be small."""
@@ -337,7 +338,8 @@ class Plan:
                     f"{measure.name} {measure.level} {measure.norm} {measure.weigh_key} {measure.value} "
                     f"{measure.low} {measure.high} {measure.centre} {measure.cap} {measure.buckets} "
                     f"{measure.factors}"
-                    + "".join(f" {more}" for more in (measure.census, measure.bands, measure.wide) if more),
+                    + "".join(f" {more}" for more in (measure.census, measure.bands, measure.wide) if more)
+                    + ("" if measure.pooled == "total" else f" {measure.pooled}"),
                 )
                 for measure in leaf.measures.values()
             )

@@ -6,6 +6,7 @@
 | COUNT(DISTINCT unit) | n: (unit, group) pairs | n |
 | SUM(x) | s: clamped values | s |
 | AVG(x) | s: x - centre, n | centre + s / n |
+| AVG(x) of units' averages | s: (unit, group) averages - centre, n: pairs | centre + s / n |
 | VAR, STDDEV | s, q: (x - centre)^2 - half its span, n | q / n - (s / n)^2 |
 | SUM(w x) / SUM(w) | s: w (x - centre), n: w | centre + s / n |
 | COVAR, CORR, REGR_* | sums of the products, likewise | |

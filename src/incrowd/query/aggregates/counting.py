@@ -69,4 +69,4 @@ def _per_group(asked: Asked, present: exp.Expr | None, leaf: Measuring) -> Aggre
         raise QueryError(f"{asked.label} counts each row once; bound it with contribution_bounds_per_group.")
     one = Typed(double(1.0), "integer", 1, 1, False)
     value = Operand(one, present, asked.bounds.low, asked.bounds.high)
-    return Aggregate("", "sum", asked.label, (bounded_sum(value, asked.label, leaf),), whole=True)
+    return Aggregate("", "sum", asked.label, (bounded_sum(value, asked.label, leaf, False),), whole=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from incrowd.query.aggregates.operands import Asked, Operand, moment_of, operand_of
+from incrowd.query.clause import Clause
 from incrowd.query.measure import Measure, Value
 from incrowd.query.ownership import Sources
 from incrowd.query.typed import Census, double
@@ -22,6 +23,8 @@ class Measuring:
     max_groups: float | None
     measures: dict[str, Measure] = field(default_factory=dict)
     values: dict[str, Value] = field(default_factory=dict)
+    clause: Clause | None = None
+    """The differential-privacy clause of the select, if it has one."""
 
     @property
     def groups(self) -> float | None:
@@ -63,6 +66,25 @@ class Measuring:
     def number_of_units(self, present: exp.Expr | None, label: str) -> str:
         """The number of units with a row that counts."""
         return self.add(Measure("", "pair", "own", present, None, 0, 1, label=label), self.groups)
+
+    def means(self, value: Operand, label: str) -> str:
+        """The sum over units of a unit's average in each group, as distances from the centre."""
+        measure = Measure(
+            "",
+            "pair",
+            "rows",
+            value.present,
+            value.typed.sql,
+            value.low,
+            value.high,
+            value.centre,
+            False,
+            label=f"the centred sum of units' averages of {label}",
+            tested=value.tested,
+            absent_if_null=value.checked,
+            pooled="mean",
+        )
+        return self.add(measure, self.groups)
 
     def rows_of(self, value: Operand, label: str) -> str:
         """The number of rows that an average is over."""
