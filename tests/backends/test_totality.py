@@ -23,6 +23,9 @@ from tests.backends.houses import (
     run,
     tables_from,
 )
+from tests.backends.scalar_functions import BITS, TESTS
+from tests.backends.scalar_functions import CONDITIONS as MORE_CONDITIONS
+from tests.backends.scalar_functions import NUMBERS as MORE_NUMBERS
 
 NUMBERS = [
     "{n} + {m}",
@@ -58,6 +61,7 @@ NUMBERS = [
     "CAST(CAST(ROUND({n}) AS TEXT) AS DOUBLE)",
     "IF({n} = {m}, {n}, NULL)",
     "{n} + NULL",
+    *MORE_NUMBERS,
 ]
 TEXT = [
     "LENGTH({t})",
@@ -106,6 +110,8 @@ CONDITIONS = [
     "NOT (v.f > 1e308 AND v.x BETWEEN -9223372036854775807 AND 3)",
     "v.d = 'no date at all'",
     "v.city IN (SELECT city FROM cities WHERE region LIKE 'w%')",
+    *MORE_CONDITIONS,
+    *TESTS,
 ]
 
 
@@ -145,6 +151,7 @@ EXPRESSIONS = [
         template.format(n=OPERANDS[(i + 1) % 3][0], m=OPERANDS[(i + 1) % 3][1])
         for i, template in enumerate(NUMBERS)
     ),
+    *BITS,
     *(template.format(t="v.t") for template in TEXT),
     *(template.format(d=one, e=two) for template in TIMES for one, two in MOMENTS),
     *(f"CASE WHEN {condition} THEN 1 ELSE 0 END" for condition in CONDITIONS),

@@ -49,12 +49,18 @@ MORE_NUMBERS = (
       "{n} BETWEEN {m} AND 9223372036854775807"),
     *("ROUND({n}, 2)", "{n} * 1e300 * 1e300", "CASE WHEN {n} IS NULL THEN {m} END",
       "{n} IN (0, 1, 1e19, NULL)"),
+    *("{n} ** 2.5", "POWER({n}, -3)", "POWER(2, {n})", "CBRT({n})", "TRUNC({n}, 3)", "EXPM1({n})",
+      "DEGREES({n})", "LOG1P({n})", "SAFE_DIVIDE({n}, {m})"),
+    *("ROUND({n}) & 255", "ROUND({n}) << 40", "ROUND({n}) >> 3", "~ROUND({n})", "BIT_COUNT(ROUND({n}))",
+      "XOR(ROUND({n}), ROUND({m}))", "{n} BETWEEN SYMMETRIC {m} AND 3", "{n} = ANY([1, 2, NULL])"),
     *("CAST(CAST({n} AS BOOLEAN) AS INTEGER)", "LOG({m})", "EXP({n} / 100)", "COALESCE({n}, 1 / 0)"),
 )
 MORE_TEXT = (
     *("UPPER({t})", "LOWER({t})", "TRIM({t})", "SUBSTRING({t}, 2, 3)", "LEFT({t}, 1)", "RIGHT({t}, 2)"),
     *("CONCAT({t}, '-', {t})", "{t} || {t}", "REPLACE({t}, 'a', 'b')", "STARTS_WITH({t}, 'f')",
       "CONTAINS({t}, 'l')"),
+    *("{t} LIKE '%!_!%' ESCAPE '!'", "{t} LIKE '\\\\%' ESCAPE '\\'", "{t} LIKE ANY ('f%', '%u')",
+      "({t}, {t}) IN (('flu', 'flu'), ('FLU', NULL))"),
     *("{t} LIKE '%\\_'", "{t} ILIKE 'FLU%'", "{t} LIKE '_%_'", "{t} = 'flu'", "{t} < 'flu'",
       "{t} IN ('flu', 'FLU')"),
     *("CAST({t} AS DATE)", "CAST({t} AS TIMESTAMP)", "CAST({t} AS BOOLEAN)",

@@ -103,6 +103,8 @@ EQUAL_TO_DUCKDB = [
     *("CASE k WHEN 1 THEN 'one' WHEN 2 THEN 'two' END", "IF(b, x, 0)", "CASE WHEN x > 3 THEN 1 END"),
     *("CAST(x AS DOUBLE)", "CAST(b AS INTEGER)", "x > 2.5", "k = g", "d = '2020-02-29'", "m < '2021-01-01'"),
     *("CAST(x AS BOOLEAN)", "NULL", "TRUE", "'a'", "7", "2.5", "1e300", "9223372036854775807", "b OR NULL"),
+    *("s LIKE '!%!_' ESCAPE '!'", "s NOT LIKE '%#_' ESCAPE '#'", "s ILIKE 'A_' ESCAPE '!'"),
+    *("x & 6", "x | y", "XOR(x, y)", "~x", "y << 3", "x >> 1", "BIT_COUNT(x)", "x % 3 & 1"),
     *("x IN (1, 2.5)", "d IN ('2020-02-29', '2024-12-30')", "x = NULL", "m > d", "d >= m"),
 ]
 
@@ -247,7 +249,6 @@ def test_null_is_possible_exactly_where_a_part_allows_it(sql: str, nullable: boo
         ("RANDOM()", "gives another value each time; write a constant instead."),
         ("CURRENT_DATE", "gives another value each time"),
         ("nosuch(x)", "NOSUCH is not among the functions that are safe over private rows"),
-        ("x << 2", "is not among the expressions that are safe over private rows"),
         ("SUBSTRING(s)", "has too few arguments; write all that the function takes."),
         ("f // g", "needs whole numbers; use FLOOR(a / b)."),
         ("x // g", "needs whole numbers"),
@@ -276,7 +277,11 @@ def test_null_is_possible_exactly_where_a_part_allows_it(sql: str, nullable: boo
         ("CASE WHEN b THEN x ELSE s END", "The branches of CASE are of different types (integer, text)"),
         ("1e999", "The number 1e999 is too large."),
         ("LOWER(x)", "LOWER needs text, but x is of type integer; CAST it AS TEXT."),
-        ("s LIKE 'a' ESCAPE '#'", "is not among the expressions"),
+        ("s LIKE 'a' ESCAPE '##'", "needs one letter other than % and _ after ESCAPE"),
+        ("s LIKE 'a' ESCAPE '%'", "needs one letter other than % and _ after ESCAPE"),
+        ("s LIKE 'a#' ESCAPE '#'", "# must stand before %, _ or #; write it twice"),
+        ("s LIKE 'a#b' ESCAPE '#'", "# must stand before %, _ or #"),
+        ("s LIKE c ESCAPE '#'", "needs a constant pattern and a constant letter."),
         ("TRIM(LEADING FROM s)", "has an option that is not understood; leave it out."),
     ],
 )

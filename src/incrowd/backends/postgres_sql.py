@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from incrowd.backends.translation import (
     Dialect,
+    bit_count,
     call,
     case,
     cased,
@@ -105,6 +106,12 @@ def _contains(node: exp.Expr) -> exp.Expr:
     return exp.paren(exp.GT(this=call("STRPOS", node.this, node.expression), expression=number(0)))
 
 
+def _bit_count(node: exp.Expr) -> exp.Expr:
+    """BIT_COUNT, the one function that statements call by its name; PostgreSQL's counts bit strings alone."""
+    (inner,) = bit_count(node, "PostgreSQL").expressions
+    return call("BIT_COUNT", exp.cast(inner, "BIT(64)", dialect="postgres"))
+
+
 _C = exp.to_identifier("C", quoted=True)
 _TEXTS = (
     *(exp.If, exp.Case, exp.Coalesce, exp.DPipe, exp.Nullif, exp.Paren, exp.Upper, exp.Lower, exp.Trim),
@@ -153,6 +160,7 @@ DIALECT = Dialect(
         exp.Lower: cased,
         exp.Upper: cased,
         exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
+        exp.Anonymous: _bit_count,
         exp.Contains: _contains,
         exp.StartsWith: lambda node: call("STARTS_WITH", node.this, node.expression),
         exp.Extract: _extract,

@@ -11,7 +11,16 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from incrowd.backends.translation import Dialect, call, case, case_table, number, reads_float, within_int64
+from incrowd.backends.translation import (
+    Dialect,
+    bit_count,
+    call,
+    case,
+    case_table,
+    number,
+    reads_float,
+    within_int64,
+)
 from incrowd.errors import BackendError
 
 PLACE = "__place"
@@ -227,6 +236,7 @@ DIALECT = Dialect(
         exp.Lower: _cased,
         exp.Upper: _cased,
         exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
+        exp.Anonymous: lambda node: bit_count(node, "Spark"),
         exp.Contains: lambda node: call("CONTAINS", node.this, node.expression),
         exp.StartsWith: lambda node: call("STARTSWITH", node.this, node.expression),
         exp.Substring: _slice,

@@ -33,10 +33,11 @@ SAME: frozenset[type[exp.Expr]] = frozenset(
         exp.Literal, exp.Null, exp.Boolean, exp.DataType, exp.Cast, exp.Var, exp.Interval,
         # truth
         exp.And, exp.Or, exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In,
-        exp.Between, exp.Like, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Case, exp.If, exp.Coalesce, exp.Nullif,
+        exp.Between, exp.Like, exp.Escape, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Case, exp.If, exp.Coalesce,
+        exp.Nullif,
         # numbers
         exp.Paren, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Abs, exp.Sqrt, exp.Ln, exp.Exp, exp.Least,
-        exp.Greatest,
+        exp.Greatest, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseRightShift,
         # aggregates
         exp.Count, exp.Min, exp.Max,
         # text, by code points
@@ -149,6 +150,13 @@ def _replaced(node: exp.Expr, dialect: Dialect, tables: Mapping[str, exp.Query],
 def call(name: str, *arguments: exp.Expr) -> exp.Expr:
     """A call of a function that the dialect has and sqlglot's parser may not know."""
     return exp.Anonymous(this=name, expressions=[argument.copy() for argument in arguments])
+
+
+def bit_count(node: exp.Expr, engine: str) -> exp.Expr:
+    """A call by name, which must be BIT_COUNT: sqlglot has no construct for DuckDB's."""
+    if str(node.this).upper() != "BIT_COUNT":
+        raise BackendError(f"{node.this} is not known on {engine}; ask without it, or use DuckDB.")
+    return node
 
 
 def number(value: int) -> exp.Expr:

@@ -28,7 +28,7 @@ def balanced(tree: exp.Query) -> exp.Query:
             if LONGEST_CHAIN < len(terms) <= MOST_TERMS:
                 for term in terms:
                     term.pop()
-                whole = _joined(type(chain), terms)
+                whole = joined(type(chain), terms)
                 chain.replace(whole)
     return tree
 
@@ -52,11 +52,11 @@ def _terms(chain: exp.Expr) -> list[exp.Expr]:
     return [node, *reversed(terms)]
 
 
-def _joined(operator: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
+def joined(operator: type[exp.Expr], terms: list[exp.Expr]) -> exp.Expr:
     """Terms joined in halves; each half in parentheses."""
     if len(terms) == 1:
         return terms[0]
     middle = len(terms) // 2
-    halves = (_joined(operator, half) for half in (terms[:middle], terms[middle:]))
+    halves = (joined(operator, half) for half in (terms[:middle], terms[middle:]))
     first, second = (exp.Paren(this=half) if isinstance(half, operator) else half for half in halves)
     return operator(this=first, expression=second)

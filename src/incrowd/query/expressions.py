@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from incrowd.catalog.types import TIMES, VALUE_TYPES, Kind
 from incrowd.errors import QueryError
-from incrowd.query import casts
+from incrowd.query import casts, wildcards
 from incrowd.query.combining import as_float, comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
@@ -405,27 +405,47 @@ def _in_public(node: exp.Expr, subject: Typed) -> Typed:
     return truth(exp.In(this=_operand(left.sql), query=exp.Subquery(this=inner)), subject)
 
 
+def _escaped(node: exp.Expr, lookup: Lookup) -> Typed:
+    """x LIKE pattern ESCAPE letter."""
+    _only(node, "this", "expression")
+    like, escape = node.this, node.expression
+    if not (isinstance(like, exp.Like | exp.ILike) and escape.is_string and like.expression.is_string):
+        raise QueryError(f"{said(node)} needs a constant pattern and a constant letter.")
+    pattern = wildcards.respelled(like.expression.name, escape.name, said(node))
+    plain = type(like)(this=like.this.copy(), expression=exp.Literal.string(pattern))
+    test = _matched(plain, lookup, escaped=True)
+    return truth(exp.Not(this=exp.paren(test.sql)), test) if like.args.get("negate") else test
+
+
 def _like(node: exp.Expr, lookup: Lookup) -> Typed:
     if node.args.get("negate"):
         # The parser's NOT LIKE.
         plain = type(node)(this=node.this.copy(), expression=node.expression.copy())
         return _not(exp.Not(this=plain), lookup)
     _only(node, "this", "expression")
+    return _matched(node, lookup)
+
+
+def _matched(node: exp.Expr, lookup: Lookup, escaped: bool = False) -> Typed:
     subject, pattern = total(node.this, lookup), total(node.expression, lookup)
     constant = isinstance(pattern.sql, exp.Literal) and pattern.sql.is_string
     if subject.kind != "text" or not constant:
         raise QueryError(f"{said(node)} needs text on the left and a constant pattern on the right.")
-    if "\\" in pattern.sql.name:
-        raise QueryError("A LIKE pattern must not hold a backslash; engines read it differently.")
+    if "\\" in pattern.sql.name and not escaped:
+        raise QueryError(
+            "A LIKE pattern must not hold a backslash; engines read it differently. Say what it means, as in "
+            "x LIKE '50!%' ESCAPE '!'."
+        )
     if pattern.sql.name.count("%") > MOST_WILDCARDS:
         # Engines match each of them one call deeper, but only on rows that match so far: with thousands they
         # run out of stack, on those rows alone.
         raise QueryError(f"A LIKE pattern holds at most {MOST_WILDCARDS} signs %; write several patterns.")
     if isinstance(node, exp.ILike):
         # Engines fold case by rules of their own here, but LOWER is one for all of them.
-        lower = exp.Lower(this=subject.sql)
-        return truth(exp.Like(this=lower, expression=exp.Lower(this=pattern.sql)), subject)
-    return truth(exp.Like(this=exp.paren(subject.sql), expression=pattern.sql), subject)
+        like = exp.Like(this=exp.Lower(this=subject.sql), expression=exp.Lower(this=pattern.sql))
+    else:
+        like = exp.Like(this=exp.paren(subject.sql), expression=pattern.sql)
+    return truth(wildcards.escaped(like) if escaped else like, subject)
 
 
 def _case(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -488,6 +508,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Lookup], Typed]] = {
     exp.In: _in,
     exp.Like: _like,
     exp.ILike: _like,
+    exp.Escape: _escaped,
     exp.Case: _case,
     exp.If: _if,
     exp.Cast: _cast,

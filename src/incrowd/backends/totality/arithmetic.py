@@ -305,16 +305,48 @@ def instead_of_nan(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def bits_of(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """x & c and SHIFTRIGHT(x, c) of 64-bit integers."""
+    """x & y, x | y, XOR, ~x and x >> c of whole numbers, in two's complement: none raises on any engine."""
     parts_of(node, "this", "expression")
-    one, two = number(walk, node.this, known), number(walk, node.expression, known)
-    if one.kind is not Kind.INTEGER or two.kind is not Kind.INTEGER or two.low != two.high or two.low < 0:
+    one = number(walk, node.this, known)
+    two = one if isinstance(node, exp.BitwiseNot) else number(walk, node.expression, known)
+    if one.kind is not Kind.INTEGER or two.kind is not Kind.INTEGER or max(one.bits, two.bits) > 64:
         raise NotTotalError(node, "its operands are not known")
+    bits = max(one.bits, two.bits)
+    if isinstance(node, exp.BitwiseRightShift):
+        if two.low != two.high or not 0 <= two.low < one.bits:
+            raise NotTotalError(node, "it does not shift by a known number of places")
+        if one.empty:
+            return one
+        return integer(one.bits, int(one.low) >> int(two.low), int(one.high) >> int(two.low))
+    if one.empty or two.empty:
+        return no_value(integer(bits))
+    if isinstance(node, exp.BitwiseNot):
+        return integer(bits, ~int(one.high), ~int(one.low))
     if isinstance(node, exp.BitwiseAnd):
-        return integer(64, 0, two.high)
-    if one.empty:
-        return one
-    return integer(one.bits, int(one.low) >> int(two.low), int(one.high) >> int(two.low))
+        tops = [int(side.high) for side in (one, two) if side.low >= 0]
+        return integer(bits, 0, min(tops)) if tops else integer(bits)
+    if min(one.low, two.low) < 0:
+        return integer(bits)
+    return integer(bits, 0, 2 ** max(int(one.high), int(two.high)).bit_length() - 1)
+
+
+def counted_bits(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """BIT_COUNT of a whole number; on PostgreSQL, of its 64 bits as a bit string."""
+    parts_of(node, "this", "expressions")
+    if isinstance(node, exp.Anonymous) and (
+        str(node.this).upper() != "BIT_COUNT" or len(node.expressions) != 1
+    ):
+        raise NotTotalError(node)
+    inner = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
+    if walk.engine.name == "postgres":
+        if not isinstance(inner, exp.Cast) or inner.to.sql("postgres") != "BIT(64)":
+            raise NotTotalError(node)
+        parts_of(inner, "this", "to")
+        inner = inner.this
+    value = number(walk, inner, known)
+    if value.kind is not Kind.INTEGER or value.bits > 64:
+        raise NotTotalError(node, "it is no whole number")
+    return integer(64 if walk.engine.name == "postgres" else 32, 0, 64)
 
 
 def numeric_of(value: Value) -> Value:
@@ -334,4 +366,8 @@ ARITHMETIC: dict[type[exp.Expr], Rule] = {
     exp.Sqrt: root,
     exp.Ln: logarithm,
     exp.Exp: exponential,
+    **dict.fromkeys((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot), bits_of),
+    exp.BitwiseRightShift: bits_of,
+    exp.BitwiseCount: counted_bits,
+    exp.Anonymous: counted_bits,
 }

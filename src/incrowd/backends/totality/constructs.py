@@ -6,7 +6,6 @@ from sqlglot import exp
 
 from incrowd.backends.totality.arithmetic import (
     ARITHMETIC,
-    bits_of,
     fitting,
     instead_of_nan,
     rounding,
@@ -208,8 +207,6 @@ _OWN: dict[str, dict[type[exp.Expr], Rule]] = {
         exp.Rint: rounding,
         exp.Round: rounding,
         exp.Nanvl: instead_of_nan,
-        exp.BitwiseAnd: bits_of,
-        exp.BitwiseRightShift: bits_of,
         **SPARK_STRINGS,
         **SPARK_MOMENTS,
     },

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.backends.totality.arithmetic import counted_bits
 from incrowd.backends.totality.forms import is_text, part_of
 from incrowd.backends.totality.values import LONGEST, Kind, Value, boolean, integer, text, time
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
 from incrowd.query.grammar import GRAMMARS
+from incrowd.query.wildcards import ESCAPE, is_respelled
 
 LONGEST_JOINED = 1_000_000
 LONGEST_MATCHED = 1_000
@@ -133,6 +135,21 @@ def _like(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return boolean()
 
 
+def _escaped(walk: Walk, node: exp.Expr, known: Environment) -> Value:
+    """LIKE with ESCAPE '!', which stands before %, _ and itself alone: then a backslash is a letter."""
+    parts_of(node, "this", "expression")
+    like = node.this
+    if type(like) is not exp.Like or _constant(node.expression) != ESCAPE:
+        raise NotTotalError(node)
+    parts_of(like, "this", "expression")
+    _text(walk, like.this, known)
+    _text(walk, like.expression, known)
+    constants = list(like.expression.find_all(exp.Literal))
+    if like.expression.find(exp.Column) or not all(is_respelled(literal.name) for literal in constants):
+        raise NotTotalError(node, "the pattern is not known")
+    return boolean()
+
+
 def _matched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """A known pattern over a short text. Engines raise on patterns over hundreds of millions of letters."""
     parts_of(node, "this", "expression")
@@ -163,6 +180,8 @@ def _collated(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 def _called(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     """Functions for which the parser has no construct."""
     name, arguments = str(node.this).upper(), node.expressions
+    if name == "BIT_COUNT" and len(arguments) == 1:
+        return counted_bits(walk, node, known)
     if name == "OCTET_LENGTH" and len(arguments) == 1:
         _any_text(walk, arguments[0], known)
         return integer(32, 0, 2**31 - 1)
@@ -209,6 +228,7 @@ STRINGS: dict[type[exp.Expr], Rule] = {
     exp.Contains: _searched,
     exp.StartsWith: _searched,
     exp.Like: _like,
+    exp.Escape: _escaped,
     exp.RegexpFullMatch: _matched,
     exp.Collate: _collated,
 }

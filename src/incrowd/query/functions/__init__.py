@@ -10,15 +10,34 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.functions.choices import CHOICES
+from incrowd.query.functions.bits import BITS, bit_count
+from incrowd.query.functions.choices import CHOICES, first_known
 from incrowd.query.functions.numbers import NUMBERS
+from incrowd.query.functions.powers import POWERS, squared
+from incrowd.query.functions.scales import SCALES, exponential_less_one, logarithm_plus_one
 from incrowd.query.functions.signature import Function
 from incrowd.query.functions.texts import TEXTS
 from incrowd.query.functions.times import TIMES, date_part
 from incrowd.query.typed import Typed
 
-FUNCTIONS: dict[type[exp.Expr], Function] = {**NUMBERS, **CHOICES, **TEXTS, **TIMES}
-_BY_NAME = {"DATE_PART": date_part, "DATEPART": date_part}
+FUNCTIONS: dict[type[exp.Expr], Function] = {
+    **NUMBERS,
+    **POWERS,
+    **SCALES,
+    **BITS,
+    **CHOICES,
+    **TEXTS,
+    **TIMES,
+}
+_BY_NAME: dict[str, Function] = {
+    "BIT_COUNT": bit_count,
+    "DATEPART": date_part,
+    "DATE_PART": date_part,
+    "EXPM1": exponential_less_one,
+    "ISNULL": first_known,
+    "LOG1P": logarithm_plus_one,
+    "SQUARE": squared,
+}
 
 
 def by_name(node: exp.Anonymous, arguments: list[Typed]) -> Typed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.catalog.types import TIMES, Kind
+from incrowd.errors import QueryError
 from incrowd.query.combining import as_float, comparable, hull_of, unite
 from incrowd.query.functions.signature import Function, name_of
 from incrowd.query.typed import Typed
@@ -50,6 +51,13 @@ def _coalesce(node: exp.Expr, arguments: list[Typed]) -> Typed:
 def _nullif(node: exp.Expr, arguments: list[Typed]) -> Typed:
     left, right = comparable(arguments[0], arguments[1], "NULLIF")
     return left.but(sql=exp.Nullif(this=left.sql, expression=right.sql), nullable=True, said="")
+
+
+def first_known(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """ISNULL(x, y), the same as COALESCE(x, y)."""
+    if len(arguments) != 2:
+        raise QueryError("ISNULL takes two arguments, as in ISNULL(x, 0); write x IS NULL for the test.")
+    return _coalesce(node, arguments)
 
 
 CHOICES: dict[type[exp.Expr], Function] = {

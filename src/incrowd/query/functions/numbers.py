@@ -10,13 +10,12 @@ from sqlglot import exp
 
 from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
+from incrowd.query.functions.powers import exponential
 from incrowd.query.functions.signature import Function, as_number, name_of, one, whole_constant
-from incrowd.query.magnitude import LARGEST, multiplied, rounded, tame
+from incrowd.query.magnitude import multiplied, rounded
 from incrowd.query.typed import Typed, double, guarded
 
 _MOST_BUCKETS = 1_000
-_LARGEST_EXP = 600.0
-"""EXP is NULL from here on: its result is larger than any bound."""
 
 
 def _map(value: float | None, function: Callable[[float], float]) -> float | None:
@@ -25,9 +24,9 @@ def _map(value: float | None, function: Callable[[float], float]) -> float | Non
 
 def _rounding(node: exp.Expr, arguments: list[Typed]) -> Typed:
     value = as_number(node, arguments[0])
-    if isinstance(node, exp.Round) and len(arguments) == 2:
+    if isinstance(node, exp.Round | exp.Trunc) and len(arguments) == 2:
         digits = max(-18, min(18, whole_constant(node, arguments[1], "The number of digits")))
-        return _rounded_at(value, digits)
+        return rounded_at(value, digits, type(node))
     one(node, arguments)
     rounding = _ROUNDINGS[type(node)]
     low, high = (_map(end, rounding) for end in (value.low, value.high))
@@ -49,13 +48,13 @@ _ROUNDINGS: dict[type[exp.Expr], Callable[[float], float]] = {
 }
 
 
-def _rounded_at(value: Typed, digits: int) -> Typed:
-    """Rounded to a decimal place: scaled, rounded to a whole number (halves away from zero), scaled back."""
+def rounded_at(value: Typed, digits: int, how: type[exp.Expr] = exp.Round) -> Typed:
+    """Rounded or cut off at a decimal place: scaled, made whole (halves away from zero), scaled back."""
     power = Typed(double(10.0 ** abs(digits)), "float", size=60)
     value, power, size = multiplied(value, power)
     there, back = (exp.Mul, exp.Div) if digits >= 0 else (exp.Div, exp.Mul)
     scaled = _scaled(there, exp.paren(value.sql), power)
-    sql = exp.paren(_scaled(back, exp.Round(this=scaled), power))
+    sql = exp.paren(_scaled(back, how(this=scaled), power))
     slack = 10.0**-digits
     low, high = _map(value.low, lambda v: v - slack), _map(value.high, lambda v: v + slack)
     kind: Kind = "float" if digits > 0 else "integer"
@@ -141,34 +140,7 @@ def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
 
 
 def _exp(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    value = as_number(node, one(node, arguments))
-    small = value.high is not None and value.high < _LARGEST_EXP
-    high = math.exp(value.high) * (1 + 1e-6) if small and value.high is not None else None
-    ends = (double(-_LARGEST_EXP), double(_LARGEST_EXP))
-    below = exp.If(this=exp.LTE(this=value.sql.copy(), expression=ends[0]), true=double(0.0))
-    inside = exp.If(
-        this=exp.LT(this=value.sql.copy(), expression=ends[1]), true=rounded(exp.Exp(this=value.sql))
-    )
-    sql = exp.Case(ifs=[below, inside])
-    return Typed(sql, "float", 0.0 if small else None, high, not small or value.nullable, size=900)
-
-
-def _power(node: exp.Expr, arguments: list[Typed]) -> Typed:
-    value = as_number(node, arguments[0])
-    exponent = arguments[1].constant if len(arguments) == 2 else None
-    if exponent not in (1, 2, 3, 4):
-        raise QueryError("POWER takes a constant exponent of 1, 2, 3 or 4; use SQRT, EXP and LN for others.")
-    count = int(exponent)
-    value = tame(value) if value.size * count > LARGEST else value
-    sql: exp.Expr = value.sql
-    for _ in range(count - 1):
-        sql = exp.Mul(this=sql, expression=value.sql.copy())
-    low = high = None
-    # Beyond 1e75 the fourth power leaves float64.
-    if value.low is not None and value.high is not None and max(abs(value.low), abs(value.high)) < 1e75:
-        ends = sorted((value.low**count, value.high**count))
-        low, high = (0.0 if count % 2 == 0 and value.low <= 0 <= value.high else ends[0]), ends[1]
-    return Typed(exp.paren(sql), value.kind, low, high, value.nullable, size=value.size * count)
+    return exponential(as_number(node, one(node, arguments)))
 
 
 NUMBERS: dict[type[exp.Expr], Function] = {
@@ -183,5 +155,4 @@ NUMBERS: dict[type[exp.Expr], Function] = {
     exp.Log: _defined_above_zero,
     exp.Sqrt: _defined_above_zero,
     exp.Exp: _exp,
-    exp.Pow: _power,
 }

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.query.ownership import World
 from incrowd.query.rules.drop_parens import drop_parens
+from incrowd.query.rules.expand_tests import expand_tests
 from incrowd.query.rules.inline_ctes import inline_ctes
 from incrowd.query.rules.list_public import list_public
 from incrowd.query.rules.name_aggregates import name_aggregates
@@ -21,6 +22,7 @@ from incrowd.query.rules.qualify_names import qualify_names
 Rule = Callable[[exp.Query, World], exp.Query]
 RULES: tuple[Rule, ...] = (
     drop_parens,
+    expand_tests,
     name_aggregates,
     name_columns,
     inline_ctes,

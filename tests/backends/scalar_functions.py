@@ -1,0 +1,66 @@
+"""Scalar functions and operators over the columns of `houses`, which suites try on every engine."""
+
+from __future__ import annotations
+
+NUMBERS = [
+    "TRUNC({n}, 2)",
+    "TRUNC({n}, -18)",
+    "POWER({n}, 8)",
+    "POWER({n}, -1)",
+    "POWER({n}, 0)",
+    "{n} ** -2.5",
+    "{n} ^ 0.5",
+    "POWER({n}, 1.7)",
+    "POWER({n}, -0.3)",
+    "POWER({n}, 9)",
+    "POWER({n}, -11)",
+    "POWER({n}, 10)",
+    "POWER(1.05, {n})",
+    "POWER(0.5, {n})",
+    "POWER(1, {n})",
+    "CBRT({n})",
+    "SQUARE({n})",
+    "DEGREES({n})",
+    "RADIANS({n}) + PI()",
+    "LOG1P({n})",
+    "EXPM1({n})",
+    "LOG2({n}) + LOG10({n})",
+    "SAFE_DIVIDE({n}, {m})",
+    "NVL2({n}, {m}, 7)",
+    "IFNULL({n}, {m})",
+    "ISNULL({n}, 3)",
+    "MOD({n}, 0)",
+]
+BITS = [
+    "v.x & v.n",
+    "v.x | v.n",
+    "XOR(v.x, v.n)",
+    "XOR(v.x, -1) & 255",
+    "~v.x",
+    "v.x << 2",
+    "v.n << 62",
+    "v.x << 63",
+    "v.x >> 1",
+    "v.n >> 63",
+    "BIT_COUNT(v.x)",
+    "BIT_COUNT(ROUND(v.f))",
+    "(v.x + 1) & 7",
+    "v.x & NULL",
+]
+TESTS = [
+    "v.t LIKE '!%' ESCAPE '!'",
+    "v.t LIKE '%#_%' ESCAPE '#'",
+    "v.t NOT LIKE '\\\\' ESCAPE '\\'",
+    "v.t ILIKE 'a!!%' ESCAPE '!'",
+    "v.t LIKE '#%\\%' ESCAPE '#'",
+]
+CONDITIONS = [
+    "v.x BETWEEN SYMMETRIC 7 AND 0",
+    "v.x BETWEEN SYMMETRIC v.n AND v.f",
+    "(v.x, v.t) IN ((3, 'a'), (20, NULL))",
+    "v.x = ANY([1, 3, NULL]) OR v.x <> ALL((7, 20))",
+    "v.f > ALL([0, 1.5]) AND v.f <= ANY([3.5, -2])",
+    "LIST_CONTAINS([1, NULL, 3], v.x)",
+    "v.t LIKE ANY ('a%', '_')",
+    "v.x IS NOT DISTINCT FROM v.n",
+]
