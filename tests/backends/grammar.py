@@ -111,6 +111,50 @@ def _rows(v: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     return numbers, conditions, keys
 
 
+def tested_sources(mode: str, rows: tuple[tuple[str, ...], ...], unit: str) -> list[Source]:
+    """Sources whose rows are kept by sub-queries over public tables, and over rows of the same unit."""
+    numbers, conditions, keys = rows
+    tests = [
+        "EXISTS (SELECT 1 FROM cities AS c WHERE c.city = v.city AND c.size > 1)",
+        "v.x > (SELECT MIN(size) FROM cities)",
+    ]
+    values = ["(SELECT MAX(size) FROM cities AS c WHERE c.city = v.city) AS y"]
+    if mode != "row":
+        own = "s.user_id = v.user_id" + ("" if mode == "user" else " AND s.day = v.day")
+        units, named = ("v.user_id", "user_id") if mode == "user" else ("(v.user_id, v.day)", "user_id, day")
+        tests = [
+            *tests,
+            f"{units} IN (SELECT {named} FROM steps WHERE m > 3)",
+            f"{units} NOT IN (SELECT {named} FROM steps WHERE m > 3)",
+            f"NOT EXISTS (SELECT 1 FROM steps AS s WHERE {own} AND s.m > v.x)",
+            f"v.x IN (SELECT s.m FROM steps AS s WHERE {own})",
+            f"NOT v.x IN (SELECT s.m FROM steps AS s WHERE {own})",
+            f"{units} IN (SELECT {named} FROM visits GROUP BY {named} HAVING COUNT(*) > 2)",
+            f"EXISTS (SELECT 1 FROM visits AS s WHERE {own} AND s.f < v.f)",
+            "EXISTS (SELECT 1 FROM cities AS c WHERE c.city = v.city AND c.size > v.x)",
+        ]
+        values = [
+            *values,
+            f"(SELECT COUNT(*) FROM steps AS s WHERE {own}) AS y",
+            f"(SELECT MAX(s.x) - MIN(s.x) FROM visits AS s WHERE {own} AND s.f <= v.f) AS y",
+        ]
+    found = [
+        Source(f"(SELECT * FROM visits AS v WHERE {test}) AS v", numbers, conditions, keys, unit)
+        for test in tests
+    ]
+    capped = "LEAST(GREATEST(v.y, -9), 9)"
+    return found + [
+        Source(
+            f"(SELECT *, {value} FROM visits AS v) AS v",
+            (*numbers, capped),
+            (*conditions, "v.y > 1", "v.y IS NULL"),
+            (*keys, capped),
+            unit,
+        )
+        for value in values
+    ]
+
+
 def sources_for(mode: str) -> list[Source]:
     """Every shape of FROM that keeps ownership in a house of this kind."""
     v = _rows("v")
@@ -142,6 +186,7 @@ def sources_for(mode: str) -> list[Source]:
             ("v.cat", "v.g", "v.city", "c.region"),
         ),
     ]
+    sources += tested_sources(mode, v, unit)
     if mode == "row":
         return sources
     units = "user_id" if mode == "user" else "user_id, day"

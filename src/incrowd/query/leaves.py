@@ -170,9 +170,9 @@ class Cutter:
         A declared number bounds a table's own rows, which a join may multiply and a sub-query may change.
         Where the owner bought it, the census is about those rows only.
         """
-        if self.rows is not None or len(below.items) != 1:
+        if self.rows is not None or not below.unmultiplied:
             return self.rows
-        (relation,) = below.items.values()
+        relation = next(iter(below.items.values()))
         if len(relation.tables) != 1:
             return None
         (name,) = relation.tables

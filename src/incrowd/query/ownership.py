@@ -87,6 +87,8 @@ class Relation:
     """Whether no unit has more than one row."""
     plain: bool = False
     """Whether each row is another row of one private table, so that a unit has no more rows than there."""
+    unique: frozenset[str] | None = None
+    """Columns by whose values there is at most one row; None where none are known."""
 
     @property
     def private(self) -> bool:
@@ -103,6 +105,8 @@ class Sources:
     joins: tuple[exp.Join, ...]
     units: tuple[exp.Column, ...] | None
     single: bool = False
+    unmultiplied: bool = True
+    """Whether each row is another row of the first relation."""
 
     @property
     def lookup(self) -> Lookup:
@@ -117,7 +121,7 @@ class Sources:
     @property
     def plain(self) -> bool:
         """Whether each row is another row of one private table."""
-        return len(self.items) == 1 and all(relation.plain for relation in self.items.values())
+        return self.unmultiplied and next(iter(self.items.values())).plain
 
     @property
     def materialize(self) -> bool:
@@ -172,8 +176,10 @@ def _join(left: Sources, join: exp.Join, right: Relation) -> Sources:
     written.set("on", None if test is None else test.sql)
     if side == "LEFT":
         items[alias] = _optional(right)
-    single = left.single and right.private and right.single
-    return Sources(items, left.from_, (*left.joins, written), units, single)
+    unique = right.unique is not None and right.unique <= _equated(test, alias)
+    single = left.single and (unique or (right.private and right.single))
+    unmultiplied = left.unmultiplied and unique
+    return Sources(items, left.from_, (*left.joins, written), units, single, unmultiplied)
 
 
 def _side_and_kind(join: exp.Join) -> tuple[str, str]:
@@ -264,6 +270,21 @@ def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str
                 if one == two and sides[0].table != sides[1].table:
                     equated.add(one)
     return bool(parts) and set(parts) <= equated
+
+
+def _equated(test: Typed | None, alias: str) -> set[str]:
+    """The columns of a relation that a condition equates with something of the others.
+
+    Only bare columns count: two values of one column may be cast to one.
+    """
+    names = set()
+    for node in conjuncts(None if test is None else test.sql):
+        if isinstance(node, exp.EQ | exp.NullSafeEQ):
+            for one, other in ((node.this, node.expression), (node.expression, node.this)):
+                others = {column.table for column in other.find_all(exp.Column)}
+                if isinstance(one, exp.Column) and one.table == alias and alias not in others:
+                    names.add(one.name)
+    return names
 
 
 def unit_parts(units: Sequence[object] | None) -> tuple[str, ...]:

@@ -113,7 +113,20 @@ def aggregate_per_unit(select: exp.Select, below: Sources) -> Relation:
     if having is not None:
         rows = rows.having(as_condition(_grouped(having.this, keys, lookup), having.this, "HAVING").sql)
     single = bool(below.parts) and _unit_keys(select, below) == set(below.parts)
-    return Relation(rows, fields, units, below.tables, below.materialize, single or below.single)
+    unique = _names_of(keys, select)
+    return Relation(
+        rows, fields, units, below.tables, below.materialize, single or below.single, unique=unique
+    )
+
+
+def _names_of(keys: list[exp.Expr], select: exp.Select) -> frozenset[str] | None:
+    """The columns that hold the keys; None unless there is one for each. Constants divide no group.
+
+    The unit's own columns are grouped by too, but they are the same in all rows of the keys' unit.
+    """
+    named = {column.unalias(): column.alias_or_name for column in select.expressions}
+    varying = [key for key in keys if key.find(exp.Column)]
+    return frozenset(named[key] for key in varying) if all(key in named for key in varying) else None
 
 
 def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:

@@ -105,6 +105,13 @@ class Prover:
         return columns
 
 
+def _fill(sources: dict[str, Columns], side: str, before: set[str]) -> None:
+    """Mark the columns that an outer join fills with NULL where nothing matches."""
+    for name in sources:
+        if side == "FULL" or (side == "RIGHT" and name in before) or (side == "LEFT" and name not in before):
+            sources[name] = {column: value.but(null=True) for column, value in sources[name].items()}
+
+
 def _place(engine: Engine, table: exp.Table) -> str:
     return engine.named(f"{table.db}.{table.name}" if table.db else table.name)
 
@@ -165,7 +172,9 @@ class _Scope:
             self._source(start.this, sources)
         for join in joins:
             parts_of(join, "this", "on", "side", "kind")
+            before = set(sources)
             self._source(join.this, sources)
+            _fill(sources, join.side.upper(), before)
         group = select.args.get("group")
         walk = Walk(
             self._engine,

@@ -14,6 +14,7 @@ from incrowd.query.ownership import World
 from incrowd.query.rules.drop_parens import drop_parens
 from incrowd.query.rules.expand_tests import expand_tests
 from incrowd.query.rules.inline_ctes import inline_ctes
+from incrowd.query.rules.join_sub_queries import join_sub_queries
 from incrowd.query.rules.list_public import list_public
 from incrowd.query.rules.name_aggregates import name_aggregates
 from incrowd.query.rules.name_columns import name_columns
@@ -28,6 +29,7 @@ RULES: tuple[Rule, ...] = (
     inline_ctes,
     qualify_names,
     list_public,
+    join_sub_queries,
 )
 
 

@@ -1,7 +1,7 @@
 """x IN (SELECT y FROM a public table): the sub-query is checked and kept beside the test.
 
 What a public table holds is known to everybody, so the test is a function of one row. A sub-query that
-reads private tables, or looks at the row around it, is left as it is and refused where the test is read.
+reads private tables, or looks at the row around it, is left for `join_sub_queries`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.expressions import PUBLIC_LIST, PublicList
 from incrowd.query.ownership import World, select_rows
+from incrowd.query.sub_queries import outer_columns
 
 
 def list_public(tree: exp.Query, world: World) -> exp.Query:
@@ -18,7 +19,7 @@ def list_public(tree: exp.Query, world: World) -> exp.Query:
     for node in reversed(list(tree.find_all(exp.In))):
         query = node.args.get("query")
         inner = query.unnest() if isinstance(query, exp.Subquery) else query
-        if not isinstance(inner, exp.Select) or world.private(inner):
+        if not isinstance(inner, exp.Select) or world.private(inner) or outer_columns(inner, inner):
             continue
         if len(inner.expressions) != 1:
             raise QueryError("The sub-query of IN must give one column.")
