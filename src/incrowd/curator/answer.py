@@ -172,7 +172,8 @@ class Answer:
     @property
     def _stated(self) -> list[str]:
         """What the numbers are about, and which groups are hidden."""
-        stated = quantities.sentences(
+        stated = [*self.plan.warnings]
+        stated += quantities.sentences(
             self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
         )
         stated += showing.sentences(self.plan, self.price.lines, self.released)

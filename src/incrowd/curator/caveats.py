@@ -28,7 +28,7 @@ class Expected:
 
 def caveats(plan: Plan) -> tuple[str, ...]:
     """The sentences, each once."""
-    notes = list(plan.notes)
+    notes = [*plan.warnings, *plan.notes]
     for leaf in plan.leaves:
         kinds = {aggregate.kind for aggregate in leaf.aggregates}
         notes += [part.note for part in leaf.columns.values() if part.note]

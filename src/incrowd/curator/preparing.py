@@ -9,8 +9,8 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -28,8 +28,8 @@ from incrowd.curator import postprocessing
 from incrowd.curator.pricing import Price, in_best_norm
 from incrowd.curator.request import Request
 from incrowd.curator.scratch import scratch
-from incrowd.errors import QueryError
-from incrowd.query import Contribution, Field, Key, Leaf, Plan, bound, parse
+from incrowd.errors import BackendError, QueryError
+from incrowd.query import Contribution, Doubt, Field, Key, Leaf, Plan, bound, parse
 
 MOST_GROUPS = 1_000_000
 
@@ -93,6 +93,7 @@ def prepare(
     public = _public_tables(plan, catalog, backend)
     postprocessing.check(plan, public)
     plan = in_best_norm(plan, chosen_delta(plan, request, catalog))
+    plan = replace(plan, doubts=tuple(_decided(plan.doubts, backend)))
     keys = tuple(public_keys(leaf, backend) for leaf in plan.leaves)
     return Prepared(request, plan, keys, public)
 
@@ -138,6 +139,20 @@ def _public_tables(plan: Plan, catalog: Catalog, backend: Backend) -> dict[str, 
             raise QueryError(f"{name} cannot be read beside released numbers.")
         tables[name] = backend.run(table_rows(declared))
     return tables
+
+
+def _decided(doubts: Iterable[Doubt], backend: Backend) -> Iterator[Doubt]:
+    """The doubts that hold, by the values in public tables."""
+    for doubt in doubts:
+        decided: Doubt | None = doubt
+        if doubt.domain is not None:
+            try:
+                listed = backend.run(distinct_values(doubt.domain))
+            except BackendError:
+                continue  # A warning is not worth an error.
+            decided = doubt.among(listed.column("v").to_pylist())
+        if decided is not None:
+            yield decided
 
 
 def public_keys(leaf: Leaf, backend: Backend) -> pa.Table | None:

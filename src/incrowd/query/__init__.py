@@ -4,6 +4,7 @@ This room knows the catalog and the maths of bounding; it knows no engine, no no
 no row.
 """
 
+from incrowd.query.doubts import Doubt
 from incrowd.query.measure import Centre, Measure
 from incrowd.query.plan import Aggregate, Key, Leaf, Plan
 from incrowd.query.planner import Contribution, bound
@@ -14,6 +15,7 @@ __all__ = [
     "Aggregate",
     "Centre",
     "Contribution",
+    "Doubt",
     "Field",
     "Key",
     "Leaf",

@@ -189,7 +189,7 @@ def _evaluated(node: exp.Expr, typed: Typed, columns: Columns) -> exp.Query:
     scope: dict[str, dict[str, Field]] = {}
     listed = exp.Select()
     for place, field in enumerate(columns.values()):
-        domain = exp.Subquery(this=_column_values(field), alias=_alias(f"d{place}"))
+        domain = exp.Subquery(this=column_values(field), alias=_alias(f"d{place}"))
         listed = listed.from_(domain) if place == 0 else listed.join(domain, join_type="cross")
         scope.setdefault(f"d{place}", {})["v"] = field
     places = {key: exp.column("v", table=f"d{place}", quoted=True) for place, key in enumerate(columns)}
@@ -217,7 +217,7 @@ def _size(columns: Columns) -> int | None:
     return size
 
 
-def _column_values(field: Field) -> exp.Query:
+def column_values(field: Field) -> exp.Query:
     """The public values of a column, under the name v."""
     if field.domain is None:
         return _values(enumerated(field) or (), field.nullable, field.kind)

@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from incrowd.catalog.types import Kind
 from incrowd.query.bounding import End
+from incrowd.query.doubts import Doubt
 from incrowd.query.measure import ROWS_PER_NORM, Centre, Measure, Value
 from incrowd.query.spelling import names_of, renamed, spelled
 
@@ -300,6 +301,13 @@ class Plan:
     columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """What a reader must know about how the question was understood."""
+    doubts: tuple[Doubt, ...] = ()
+    """Conditions that no row can meet, by what is declared."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to know before paying; doubts whose domain is not looked up yet are left out."""
+        return tuple(doubt.sentence for doubt in self.doubts if doubt.domain is None)
 
     @property
     def released(self) -> Mapping[str, Leaf]:
