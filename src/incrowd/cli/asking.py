@@ -11,11 +11,12 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from incrowd.cli import options, screen
+from incrowd.cli import agreeing, options, screen
 from incrowd.errors import BudgetExceeded, InvalidInput
 
 if TYPE_CHECKING:
     from incrowd.curator import Answer, Balance, Curator, Price
+    from incrowd.curator.request import Options
 
 
 def ask(
@@ -33,6 +34,7 @@ def ask(
         bool, typer.Option("--intervals/--no-intervals", help="Whether to give each number its interval.")
     ] = True,
     csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    yes: agreeing.Yes = False,
     json: options.Json = False,
 ) -> None:
     """Ask a question in SQL and pay for the answer."""
@@ -41,21 +43,21 @@ def ask(
     if csv and json:
         raise InvalidInput("Choose either --csv or --json.")
     question = read_question(sql)
+    asked: Options = {
+        "delta": delta,
+        "within": within,
+        "confidence": confidence,
+        "analyst": analyst,
+        "contribution": contribution,
+        "groups": groups,
+        "rescale": rescale,
+    }
     with _open(catalog) as curator:
+        if within is not None and epsilon is None and not yes:
+            agreeing.refuse_unless_agreed(curator.price(question, **asked))
         try:
             with screen.watching() as report:
-                answer = curator.ask(
-                    question,
-                    epsilon,
-                    delta=delta,
-                    within=within,
-                    confidence=confidence,
-                    analyst=analyst,
-                    contribution=contribution,
-                    groups=groups,
-                    rescale=rescale,
-                    progress=report,
-                )
+                answer = curator.ask(question, epsilon, progress=report, **asked)
         except BudgetExceeded as error:
             raise with_hint(error, curator.budget(analyst)) from None
         table = for_python(answer.to_arrow(answer.confidence if intervals else None))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from incrowd.catalog.addresses import wrong_path
-from incrowd.curator import quantities, showing
+from incrowd.curator import emptiness, quantities, showing
 from incrowd.curator.ends import without_ends
 from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
@@ -177,6 +177,7 @@ class Answer:
             self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
         )
         stated += showing.sentences(self.plan, self.price.lines, self.released)
+        stated += emptiness.sentences(self.plan, self.to_arrow(True))
         return [*stated, self.shortfall] if self.shortfall else stated
 
     def to_csv(self, path: str | Path | None = None, intervals: float | bool | None = None) -> str | None:

@@ -194,7 +194,7 @@ class Curator:
         if recorded is None:
             return price
         free = FREE if recorded.epsilon == price.epsilon else BETTER.format(recorded.epsilon)
-        return replace(price, notes=(free, *price.notes))
+        return replace(price, notes=(free, *price.notes), free=True)
 
     def prepare(self, request: Request, catalog: Catalog | None = None) -> Prepared:
         """Steps 1 and 2, parse and bound: a plan in which one unit moves every number by a known amount.

@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from incrowd.backends.trees import quoted
@@ -207,7 +208,18 @@ def released_table(leaf: Leaf, released: Released, confidence: float | None) -> 
             columns[aggregate.name + HALF] = pa.array(half, pa.float64())
     if not columns:
         columns["nothing"] = pa.array([0] * released.table.num_rows)
-    return pa.table(columns)
+    return _without_null_groups(leaf, pa.table(columns))
+
+
+def _without_null_groups(leaf: Leaf, table: pa.Table) -> pa.Table:
+    """The table without groups whose key is NULL, where the owner declares that none is.
+
+    Rows that break the declaration belong to no group, as rows with values outside a domain do.
+    """
+    for key in leaf.keys:
+        if not key.nullable and table.column(key.name).null_count:
+            table = table.filter(pc.is_valid(table.column(key.name)))
+    return table
 
 
 def _in_62_bits(span: Span) -> bool:

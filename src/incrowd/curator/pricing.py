@@ -181,6 +181,8 @@ class Price:
 
     The price itself is then that of both.
     """
+    free: bool = False
+    """Whether the answer is on record, so that asking costs nothing."""
 
     @property
     def remaining(self) -> tuple[Balance, ...]:

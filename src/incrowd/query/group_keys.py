@@ -96,10 +96,19 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
     columns = {(column.table, column.name): below.field(column) for column in _own_columns(node)}
     if isinstance(node, exp.Column) and typed.values is not None:
         listed = (*typed.values, None) if typed.nullable else tuple(typed.values)
-        return Key(f"k{index}", _as_key(typed), typed.kind, None, label, listed, below.field(node).unlisted)
+        return Key(
+            f"k{index}",
+            _as_key(typed),
+            typed.kind,
+            None,
+            label,
+            listed,
+            below.field(node).unlisted,
+            nullable=typed.nullable,
+        )
     domain = _domain(node, typed, columns)
     note = " ".join(field.unlisted for field in columns.values() if field.unlisted)
-    key = Key(f"k{index}", _as_key(typed), typed.kind, domain, label, note=note)
+    key = Key(f"k{index}", _as_key(typed), typed.kind, domain, label, note=note, nullable=typed.nullable)
     return key if key.public else _binned(key, node, typed, below)
 
 

@@ -49,6 +49,8 @@ class Key:
     """What a reader must know about a domain that was bought."""
     bins: bool = False
     """Whether the values come from bins that bounds make."""
+    nullable: bool = True
+    """Whether NULL is a group, by what the owner declares."""
 
     @property
     def public(self) -> bool:
