@@ -55,3 +55,10 @@ def test_an_option_that_is_none_is_told_with_what_is_meant() -> None:
         request_of("ask", "SELECT 1", None, {"epsilno": 1})
     assert str(told.value) == "ask has no option epsilno; perhaps you mean epsilon."
     assert request_of("ask", "SELECT 1", 0.5, {"within": 3}) == Request("SELECT 1", 0.5, within=3)
+
+
+def test_a_dialect_is_one_of_those_that_are_known() -> None:
+    assert Request("SELECT 1", dialect="bigquery").dialect == "bigquery"
+    for dialect in ("mysql", "BigQuery ", 3, ["spark"]):
+        with pytest.raises(InvalidInput, match="dialect names a dialect of SQL, not"):
+            Request("SELECT 1", dialect=dialect)  # type: ignore[arg-type]

@@ -30,6 +30,7 @@ def ask(
     contribution: options.Contribution = None,
     groups: options.Groups = None,
     rescale: options.Rescale = True,
+    dialect: options.Dialect = None,
     intervals: Annotated[
         bool, typer.Option("--intervals/--no-intervals", help="Whether to give each number its interval.")
     ] = True,
@@ -51,6 +52,7 @@ def ask(
         "contribution": contribution,
         "groups": groups,
         "rescale": rescale,
+        "dialect": dialect,
     }
     with _open(catalog) as curator:
         if within is not None and epsilon is None and not yes:
@@ -80,6 +82,7 @@ def price(
     contribution: options.Contribution = None,
     groups: options.Groups = None,
     rescale: options.Rescale = True,
+    dialect: options.Dialect = None,
     json: options.Json = False,
 ) -> None:
     """Say what a question would cost and how wrong its answer would be, without reading a row."""
@@ -95,6 +98,7 @@ def price(
             contribution=contribution,
             groups=groups,
             rescale=rescale,
+            dialect=dialect,
         )
     if json:
         screen.emit_json(price_json(offer))

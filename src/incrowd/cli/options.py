@@ -84,3 +84,11 @@ Groups = Annotated[
 Rescale = Annotated[
     bool, typer.Option("--rescale/--no-rescale", help="Whether to undo the scaling down of heavy units.")
 ]
+Dialect = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect",
+        metavar="NAME",
+        help="The SQL's dialect: duckdb, postgres, bigquery, snowflake or spark; duckdb if left out.",
+    ),
+]

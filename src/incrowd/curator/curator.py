@@ -158,6 +158,7 @@ class Curator:
 
         contribution, groups: how many rows, and groups, one unit may count for; chosen privately where nobody
         says. rescale: undo the shrinking of heavy units with a privately measured total. analyst: who pays.
+        dialect: what the SQL is written in, if not DuckDB's: postgres, bigquery, snowflake or spark.
         progress: called with the share of work done.
         """
         if progress is not None and not callable(progress):

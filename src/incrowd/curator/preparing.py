@@ -30,6 +30,7 @@ from incrowd.curator.request import Request
 from incrowd.curator.scratch import scratch
 from incrowd.errors import BackendError, QueryError
 from incrowd.query import Contribution, Doubt, Field, Key, Leaf, Plan, bound, parse
+from incrowd.query.sql import DIALECT
 
 MOST_GROUPS = 1_000_000
 
@@ -87,7 +88,7 @@ def prepare(
 
     `fields` are the columns of public tables that the owner left to their sources (`public_fields`).
     """
-    question = parse(request.sql)
+    question = parse(request.sql, request.dialect or DIALECT)
     contribution = Contribution(request.contribution, request.groups)
     plan = bound(question, catalog, fields, contribution)
     public = _public_tables(plan, catalog, backend)

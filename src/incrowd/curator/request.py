@@ -22,6 +22,7 @@ from incrowd.noise.readings import (
     plain,
     shown,
 )
+from incrowd.query.dialects import DIALECTS
 
 _LEAST = 1e-300
 """The least epsilon and error that can be asked for: below, their inverses are no floats."""
@@ -61,6 +62,7 @@ class Options(TypedDict, total=False):
     contribution: int | None
     groups: int | None
     rescale: bool
+    dialect: str | None
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,8 @@ class Request:
     """How many groups one unit may count for."""
     rescale: bool = True
     """Whether to undo the shrinking of heavy units with a privately measured total."""
+    dialect: str | None = None
+    """The dialect of SQL that the question is written in; DuckDB's if none is named."""
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "within", "confidence", "contribution", "groups"):
@@ -108,6 +112,9 @@ class Request:
         if not isinstance(self.rescale, bool | np.bool_):
             raise InvalidInput("rescale must be True or False.")
         object.__setattr__(self, "rescale", bool(self.rescale))
+        if self.dialect is not None and not (isinstance(self.dialect, str) and self.dialect in DIALECTS):
+            hint = nearest(str(self.dialect)[:50], tuple(DIALECTS))
+            raise InvalidInput(f"dialect names a dialect of SQL, not {shown(self.dialect)}; {hint}.")
 
 
 def request_of(asked: str, sql: Any, epsilon: float | None, options: Mapping[str, Any]) -> Request:
@@ -119,4 +126,7 @@ def request_of(asked: str, sql: Any, epsilon: float | None, options: Mapping[str
         if name not in Options.__annotations__:
             hint = nearest(name, ("epsilon", *Options.__annotations__))
             raise InvalidInput(f"{asked} has no option {name}; {hint}.")
-    return Request(as_sql(sql), epsilon, **options)
+    text = as_sql(sql)
+    if text is not sql and options.get("dialect") is not None:
+        raise InvalidInput("An ibis expression is in no dialect; leave dialect out.")
+    return Request(text, epsilon, **options)

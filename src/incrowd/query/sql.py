@@ -23,6 +23,7 @@ from incrowd.errors import QueryError
 from incrowd.query.anonymization import clamped, newer_names
 from incrowd.query.balancing import balanced
 from incrowd.query.clause import MARK, Clause, place_clauses, shared, take_clauses
+from incrowd.query.dialects import DIALECTS, in_duckdb
 from incrowd.query.tokens import CLOSE, OPEN, edited
 
 Per = Literal["group", "row"]
@@ -95,16 +96,18 @@ class Question:
     """How many of its SELECTs have the clause."""
 
 
-def parse(sql: str) -> Question:
-    """The tree and the options of one SELECT.
+def parse(sql: str, dialect: str = DIALECT) -> Question:
+    """The tree and the options of one SELECT, which may be written in another dialect.
 
     >>> q = parse("SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-7) COUNT(*) FROM t")
     >>> q.tree.sql(), dict(q.options)
     ('SELECT COUNT(*) FROM t', {'epsilon': 1.0, 'delta': 1e-07})
     """
-    tokens = _tokens(_as_text(sql))
+    tokens = _tokens(_as_text(sql), dialect)
     text, clauses, expected = _take_clauses(sql, tokens)
-    tree = _read(text)
+    tree = _read(text, dialect)
+    if dialect != DIALECT:
+        tree = _read(in_duckdb(tree, dialect, (MARK, _PREFIX)))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
     tree = balanced(tree)
@@ -137,10 +140,10 @@ def _kind(value: object) -> str:
     return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
-def _tokens(sql: str) -> list[Token]:
+def _tokens(sql: str, dialect: str = DIALECT) -> list[Token]:
     """The tokens of one statement, without semicolons around it."""
     try:
-        tokens = sqlglot.tokenize(sql, read=DIALECT)
+        tokens = sqlglot.tokenize(sql, read=dialect)
     except SqlglotError:
         raise QueryError(
             "The SQL cannot be read: a quotation mark or a comment in it is not closed; close it."
@@ -184,14 +187,14 @@ def _refuse_nesting(tokens: list[Token]) -> None:
             raise QueryError(_TOO_LONG)
 
 
-def _read(text: str) -> exp.Expr:
+def _read(text: str, dialect: str = DIALECT) -> exp.Expr:
     """The tree of one statement; QueryError where there is none."""
     try:
-        (tree,) = sqlglot.parse(text, read=DIALECT)
+        (tree,) = sqlglot.parse(text, read=dialect)
     except ParseError as error:
-        raise QueryError(_fault(error)) from None
+        raise QueryError(_fault(error, dialect)) from None
     except (SqlglotError, ValueError):
-        raise QueryError("The SQL cannot be read; see that it is one SELECT in DuckDB's dialect.") from None
+        raise QueryError(_unread(dialect)) from None
     except RecursionError:
         raise QueryError(_TOO_DEEP) from None
     while isinstance(tree, exp.Subquery) and not any(
@@ -203,10 +206,14 @@ def _read(text: str) -> exp.Expr:
     return tree
 
 
-def _fault(error: ParseError) -> str:
+def _unread(dialect: str) -> str:
+    return f"The SQL cannot be read; see that it is one SELECT in {DIALECTS[dialect]}'s dialect."
+
+
+def _fault(error: ParseError, dialect: str) -> str:
     """Where the parser stopped, and what it missed if that can be said in the user's words."""
     if not error.errors:
-        return "The SQL cannot be read; see that it is one SELECT in DuckDB's dialect."
+        return _unread(dialect)
     place = error.errors[0]
     missed = str(place["description"])
     reason = "something is missing or misspelled there" if "<" in missed or "/" in missed else missed.lower()

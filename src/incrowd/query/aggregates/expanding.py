@@ -6,7 +6,7 @@ aggregates is post-processing of released numbers, with intervals that go throug
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ from incrowd.query.aggregates.operands import AS_WRITTEN
 from incrowd.query.aggregates.quotients import AGGREGATES, plainly_asked, quotient
 from incrowd.query.aggregates.refusing import refusal_of
 from incrowd.query.expressions import total
-from incrowd.query.sql import bounds_of, with_bounds
+from incrowd.query.sql import bounds_of, number, with_bounds
 from incrowd.query.typed import Lookup, said
 
 _SAME: Mapping[str, type[exp.Expr]] = {
@@ -35,6 +35,8 @@ _RANKED: Mapping[str, type[exp.Expr]] = {
     "RESERVOIR_QUANTILE": exp.PercentileCont,
 }
 """Other names of quantiles."""
+MOST_PARTS = 1000
+"""The most parts that APPROX_QUANTILES divides rows into."""
 Around = Callable[[exp.Expr], exp.Expr]
 
 
@@ -67,6 +69,8 @@ def expanded(node: exp.Expr, lookup: Lookup) -> exp.Expr | None:
         # Values that occur twice have the same ends.
         (value, *others) = plain.this.expressions
         return None if others else around(with_bounds(type(plain)(this=value.copy()), bounds_of(plain)))
+    if isinstance(plain, exp.ApproxQuantiles):
+        return exp.Array(expressions=[around(one) for one in _boundaries(plain)])
     if isinstance(plain, exp.ApproxDistinct):
         return around(_distinct(plain.this))
     if not isinstance(plain, exp.AnonymousAggFunc):
@@ -102,6 +106,23 @@ def _unfiltered(node: exp.Expr) -> tuple[exp.Expr, Around]:
     if not isinstance(node, exp.Filter):
         return node, lambda made: made
     return node.this, lambda made: exp.Filter(this=made, expression=node.expression.copy())
+
+
+def _boundaries(node: exp.ApproxQuantiles) -> Iterator[exp.Expr]:
+    """The ends of so many parts of equal size: the least value, quantiles, and the largest value."""
+    parts = None if node.expression is None else number(node.expression)
+    if parts is None or not (parts.is_integer() and 1 <= parts <= MOST_PARTS):
+        raise QueryError(
+            f"{said(node)} needs the number of parts, a whole number from 1 to {MOST_PARTS}, as in "
+            "APPROX_QUANTILES(x, 4)."
+        )
+    for place in range(int(parts) + 1):
+        one: exp.Expr = exp.PercentileCont(
+            this=node.this.copy(), expression=exp.Literal.number(repr(place / parts))
+        )
+        if place in (0, parts):
+            one = (exp.Max if place else exp.Min)(this=node.this.copy())
+        yield with_bounds(one, bounds_of(node))
 
 
 def _distinct(*values: exp.Expr) -> exp.Expr:
