@@ -21,7 +21,7 @@ SAMPLE ?= 5
 # How long `make soak` goes on.
 SOAK_MINUTES ?= 30
 
-.PHONY: help demo test sweep test-lowest coverage mutation soak check bench bench-peers audit clean
+.PHONY: help docs-sql demo test sweep test-lowest coverage mutation soak check bench bench-peers audit clean
 help:
 	@echo "make demo    a tour of Incrowd on the bundled census table"
 	@echo "make test    the whole test-suite"
@@ -31,6 +31,7 @@ help:
 	@echo "make mutation   which small faults in the code no test notices; ROOMS=src/incrowd/query SAMPLE=0 for all of one room"
 	@echo "make soak   ledgers in use for SOAK_MINUTES (30): kills, full disks, wrong clocks, backups; nothing may be lost"
 	@echo "make check   lint, types, import contract, doctests"
+	@echo "make docs-sql   the tables of docs/sql.md, from the questions in tests/query/corpus"
 	@echo "make bench   the benchmarks (not tests; they print ratios)"
 	@echo "make audit   every broken mechanism must be caught, no real one accused; no row may tell more than numbers"
 	@echo "make bench-peers   the bench against peers, each installed under .peers/ the first time"
@@ -85,6 +86,9 @@ check: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python -m pytest --doctest-modules -p no:cacheprovider src
+
+docs-sql: $(DEV)
+	$(BIN)/python -m tests.query.corpus.page
 
 bench: $(DEV)
 	@for file in $(filter-out bench/peers.py,$(wildcard bench/*.py)); do $(BIN)/python $$file || exit 1; done

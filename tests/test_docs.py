@@ -18,6 +18,7 @@ from incrowd.errors import QueryError
 from incrowd.explain.composition import KINDS
 from incrowd.query import clause, sql
 from tests.hospital import ROOT, blocks, build
+from tests.query.corpus import page
 
 PAGES = (
     "README.md",
@@ -99,10 +100,8 @@ def test_every_mechanism_of_compose_is_documented() -> None:
 
 
 def test_every_option_of_the_sql_clause_is_documented() -> None:
-    # The page does not have these words yet; the error that lists all options does.
-    unwritten = {"kappa", "k_threshold", "min_privacy_units_per_group", "group_selection_strategy"}
     text = (ROOT / "docs/sql.md").read_text()
-    options = {*clause.OPTIONS, *sql._NAMED} - unwritten
+    options = {*clause.OPTIONS, *sql._NAMED}
     assert [option for option in options if f"`{option}`" not in text] == []
 
 
@@ -141,6 +140,11 @@ def test_sql_that_the_page_calls_refused_is_refused_and_the_other_is_not(
         priced(curator, refused)
     assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
     priced(curator, instead)
+
+
+def test_the_tables_of_the_page_are_those_of_the_corpus() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert page.filled(text) == text, "run make docs-sql"
 
 
 def test_there_are_refusals_to_test() -> None:

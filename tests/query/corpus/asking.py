@@ -33,7 +33,7 @@ def curator_of(schema: str) -> Curator:
         frames = {}
         for name, sql in rows.items():
             engine.execute(f"CREATE TABLE {name} AS {sql}")
-            frames[name] = open_frame(engine.execute(f"SELECT * FROM {name}").to_arrow_table(), name)
+            frames[name] = open_frame(engine.table(name).to_arrow_table(), name)
     sources = {name: {"frame": name} for name in frames}
     budget = {"epsilon": 1e6, "delta": 0.5}
     catalog = check({**declared, "sources": sources, "tables": tables, "budget": budget}, name=schema)
