@@ -286,6 +286,8 @@ def aggregates(draw: st.DrawFn, source: Source) -> tuple[str, str]:
                 "line",
                 "ratio",
                 "weighted",
+                "values",
+                "values",
             ]
         )
     )
@@ -313,6 +315,13 @@ def aggregates(draw: st.DrawFn, source: Source) -> tuple[str, str]:
     elif shape == "ratio":
         # Sums that nothing else asks for, so that their quotient is one number.
         asked = plain = f"SUM({value} + 0.5) / SUM(ABS({other}) + 0.25)"
+    elif shape == "values":
+        # Sums of floats are rounded to fixed-point numbers, and may be other values then.
+        columns = [key for key in source.keys if key != "p.fs"]
+        listed = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=2, unique=True))
+        asked = plain = (
+            f"COUNT(DISTINCT {'(' * (len(listed) > 1)}{', '.join(listed)}{')' * (len(listed) > 1)})"
+        )
     elif shape == "weighted":
         asked = plain = f"SUM((ABS({other}) + 0.25) * {value}) / SUM(ABS({other}) + 0.25)"
     else:

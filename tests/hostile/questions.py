@@ -89,7 +89,7 @@ AGGREGATES = (
       "GEOMEAN(ABS({n}) + 1)",      "REGR_SLOPE({n}, {m})", "REGR_SXY({n}, {m})"),
     *("STDDEV({n})", "QUANTILE_CONT({n}, 0.75)", "CORR({n}, {m})", "COVAR_SAMP({n}, {m})",
       "SUM({n}) FILTER (WHERE {c})"),
-    "COUNT(DISTINCT {u})",
+    *("COUNT(DISTINCT {u})", "COUNT(DISTINCT {a})", "COUNT(DISTINCT ({n}, {a}))"),
 )
 # fmt: on
 AROUND = (

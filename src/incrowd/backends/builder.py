@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from incrowd.backends.trees import column, joined, missing, named, number, present
+from incrowd.backends.values import Values, value_columns
 from incrowd.catalog.types import SQL_TYPES
-from incrowd.query import Leaf
+from incrowd.query import Leaf, Measure
 
 ROWS, TOTALS, PAIRS, SHARES = "__rows", "__totals", "__pairs", "__shares"
 _WEIGHTS = "__weights"
@@ -24,7 +25,7 @@ class Part:
     """The meaning of the number columns in one stacked part of a statement."""
 
     kind: str
-    """`sums`, `pairs`, `histogram`, `totals` or `census`."""
+    """`sums`, `pairs`, `values`, `histogram`, `totals` or `census`."""
     columns: tuple[str, ...]
 
 
@@ -93,6 +94,8 @@ class Builder:
         self.pairs, self.shares = Columns("q"), Columns("s")
         self.factors = Columns("f")
         """What is computed from columns of `shares`, which it may name more than once."""
+        self.values: list[Values] = []
+        """The sets of values that are counted."""
         self.stacked: list[Stacked] = []
 
     def stack(self, part: Stacked) -> None:
@@ -111,7 +114,20 @@ class Builder:
             relations.append(_relation(weights, _grouped(self.shares, PAIRS, units)))
         if self.factors:
             relations.append(_relation(SHARES, self._with_factors()))
+        for values in self.values:
+            found = values.relations(ROWS, units, self.keys)
+            relations += [_relation(name, query, name == values.lines or None) for name, query in found]
         return relations
+
+    def values_of(self, measure: Measure) -> Values:
+        """The set of values that a measure counts."""
+        columns = [self.rows.name(part.copy()) for part in value_columns(measure)]
+        flag = None if measure.present is None else self.rows.name(measure.present.copy())
+        for known in self.values:
+            if (known.columns, known.flag) == (tuple(columns), flag):
+                return known
+        self.values.append(Values(len(self.values), columns, flag))
+        return self.values[-1]
 
     def _with_factors(self) -> exp.Select:
         kept = [column(name) for name in (*self.leaf.units, *self.shares.names())]

@@ -201,7 +201,7 @@ def capped_sum(weight: exp.Expr, cap: int) -> exp.Expr:
 def weight_cap(measure: Measure, cap: float | None = None) -> int:
     """A cap in the unit of the weights: steps, rows or groups."""
     limit = measure.cap if cap is None else cap
-    if measure.weighing == "own" and measure.value is not None:
+    if measure.weighs_values:
         return max(1, math.ceil(math.ldexp(limit or 0.0, -measure.exponent)))
     return replace(measure, cap=limit).rows_cap
 
@@ -213,6 +213,6 @@ def census_exponent(measure: Measure) -> int:
     """
     if measure.ball:
         return -BALL_BITS
-    if measure.value is None or measure.weighing == "rows":
+    if not measure.weighs_values:
         return 0
     return math.ceil(math.log2(max(measure.limit_of_row, 2.0**-900))) - CENSUS_BITS

@@ -39,6 +39,7 @@ from incrowd.backends.measures import (
 )
 from incrowd.backends.recent import recent
 from incrowd.backends.trees import cast, chosen, column, count, integer, joined, number, own, quotient
+from incrowd.backends.values import HOLDS
 from incrowd.query import Leaf, Measure
 from incrowd.query.measure import MOST_GROUPS
 
@@ -84,6 +85,9 @@ def _release_statement(leaf: Leaf, wanted_twice: tuple[tuple[str, float], ...]) 
         numbers["pairs"] |= {name: _sum(part) for name, part in ball_sums(builder, members).items()}
     for name, measure in leaf.measures.items():
         if measure.ball:
+            continue
+        if measure.level == "value":
+            _stack_values(builder, measure)
             continue
         paired = measure.level == "pair" and not direct
         if direct:
@@ -224,6 +228,16 @@ def _flag(builder: Builder, measure: Measure) -> str | None:
     return None if measure.present is None else builder.rows.name(measure.present.copy())
 
 
+def _stack_values(builder: Builder, measure: Measure) -> None:
+    """A count of values: of the lines of its set, each as its units' shares of it say."""
+    values, one = builder.values_of(measure), 1 << -measure.exponent
+    share: exp.Expr = integer(one)
+    if builder.leaf.units:
+        share = _shrunk(integer(one), column(HOLDS), weight_cap(measure))
+    summed = counted(values.summed(share, one))
+    builder.stack(Stacked(Part("values", (measure.name,)), (summed,), (values.held,), True))
+
+
 def _if(flag: str | None, node: exp.Expr, relation: str = "") -> exp.Expr:
     """The expression where the column `flag` is true, else NULL; without a flag, the expression itself."""
     return node if flag is None else chosen((column(flag, relation), node))
@@ -304,6 +318,8 @@ def census_statement(leaf: Leaf) -> Statement:
             if measure.norm == 2:
                 # The weight is the square of a norm.
                 limits = [0, *(1 << 2 * cell for cell in range(BALL_CELLS))]
+        elif measure.level == "value":
+            weight, relation = HOLDS, builder.values_of(measure).holders
         elif measure.level == "pair":
             weight, relation = _paired(builder, measure, census_exponent(measure))[1], SHARES
         elif measure.weighing == "own" and measure.value is not None:

@@ -205,7 +205,7 @@ def _situation(
 
 def _counted(measure: Measure) -> bool:
     """True if rows or groups are counted, or a ball weighs them."""
-    return measure.weighing in ("rows", "joint") or measure.value is None
+    return not measure.weighs_values
 
 
 def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -227,7 +227,7 @@ def _use(leaf: Leaf, users: Sequence[Measure], rescaled: bool) -> Use:
         return "joint"
     names = {user.name for user in users}
     kinds = {aggregate.kind for aggregate in leaf.aggregates if names & set(aggregate.measures)}
-    if not kinds & {"count", "sum"}:
+    if not kinds & {"count", "sum", "distinct"}:
         return "rank"
     if few_groups(leaf):
         return "total"

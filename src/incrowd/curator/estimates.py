@@ -150,7 +150,7 @@ def column(aggregate: Aggregate, measures: Mapping[str, Measure], spans: Mapping
     parts = [spans[name] for name in aggregate.measures]
     facts = [measures[name] for name in aggregate.measures]
     if aggregate.kind in ("count", "sum"):
-        return _total(parts[0], aggregate, facts[0])
+        return _total(parts[0], aggregate, facts[0]).within(*aggregate.between)
     if aggregate.kind in ("slope", "intercept"):
         first, second, squares, cross, count = parts
         means = first.per(count), second.per(count)

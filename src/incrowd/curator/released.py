@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.curator import moments
+from incrowd.curator import distinct, moments
 from incrowd.curator import quantiles as quantile_cells
 from incrowd.curator.estimates import Factor, Floats, Span, column
 from incrowd.curator.quantiles import Quantiles, Whole
@@ -176,6 +176,8 @@ class Released:
             return self._quantile(leaf, aggregate, confidence)
         if aggregate.kind in ("avg", "ratio"):
             return self._average(leaf, aggregate, confidence)
+        if aggregate.kind == "distinct":
+            return self._distinct(aggregate, confidence)
         if aggregate.kind == "r2":
             return self._column(leaf, replace(aggregate, kind="corr"), confidence).squared()
         shared_confidence = 1 - (1 - confidence) / len(aggregate.measures)
@@ -226,6 +228,14 @@ class Released:
         else:
             ratio = sums / np.maximum(rows, 1.0)
         return Span(np.clip(ratio, low, high), low, high) + middle
+
+    def _distinct(self, aggregate: Aggregate, confidence: float) -> Span:
+        """A number of values, from the counts under two caps."""
+        both = 1 - (1 - confidence) / 2
+        generous, narrow = (self._values(name) for name in aggregate.measures)
+        one, two = (self.noise[name] for name in aggregate.measures)
+        reaches = one.halfwidth(both), two.halfwidth(both)
+        return distinct.combined(generous, narrow, reaches, one.deviation, aggregate.between)
 
     def factor(self, measure: str) -> Factor:
         """What scales a measure's shrunken sums back up."""

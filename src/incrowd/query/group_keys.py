@@ -98,7 +98,7 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
         listed = (*typed.values, None) if typed.nullable else tuple(typed.values)
         return Key(
             f"k{index}",
-            _as_key(typed),
+            as_key(typed),
             typed.kind,
             None,
             label,
@@ -108,7 +108,7 @@ def key_for(index: int, node: exp.Expr, below: Sources) -> Key:
         )
     domain = _domain(node, typed, columns)
     note = " ".join(field.unlisted for field in columns.values() if field.unlisted)
-    key = Key(f"k{index}", _as_key(typed), typed.kind, domain, label, note=note, nullable=typed.nullable)
+    key = Key(f"k{index}", as_key(typed), typed.kind, domain, label, note=note, nullable=typed.nullable)
     return key if key.public else _binned(key, node, typed, below)
 
 
@@ -174,7 +174,7 @@ def _own_columns(node: exp.Expr) -> list[exp.Column]:
     return [column for column in node.find_all(exp.Column) if id(column) not in others]
 
 
-def _as_key(typed: Typed) -> exp.Expr:
+def as_key(typed: Typed) -> exp.Expr:
     """A key in its kind's own type: whole numbers as such (they are computed in float64), one zero of two."""
     if typed.kind == "integer":
         return as_whole(typed)
@@ -206,7 +206,7 @@ def _evaluated(node: exp.Expr, typed: Typed, columns: Columns) -> exp.Query:
     def placed(part: exp.Expr) -> exp.Expr:
         return places.get((part.table, part.name), part) if isinstance(part, exp.Column) else part
 
-    again = _as_key(total(node.copy().transform(placed), lookup_in(scope)))
+    again = as_key(total(node.copy().transform(placed), lookup_in(scope)))
     cast = exp.cast(again, SQL_TYPES[typed.kind])
     return listed.select(exp.alias_(cast, "v")).distinct()
 

@@ -41,7 +41,7 @@ from sqlglot import exp
 from incrowd.query.graded_cells import ROWS_OF_ONE, Band
 from incrowd.query.typed import Census, double
 
-Level = Literal["row", "pair"]
+Level = Literal["row", "pair", "value"]
 Weighing = Literal["own", "rows", "joint"]
 Pooling = Literal["total", "present", "mean"]
 STEPS = 30
@@ -104,7 +104,9 @@ class Measure:
     """One bounded sum per group.
 
     level: `row` sums over rows. `pair` sums over (unit, group) pairs: the value of a pair is `value` pooled
-    over its rows and then clamped, or 1 where units are counted. present: which rows count; None for all.
+    over its rows and then clamped, or 1 where units are counted. `value` counts the different values of each
+    group, a unit's being shared out where it has more than the cap (`backends.values`). present: which rows
+    count; None for all.
     value: what is summed; None for 1. low, high: the value is clamped between them. centre: subtracted after
     clamping. cap: the most that one unit may weigh, in values (`own`) or in rows (`rows`); None if it is
     still to be chosen privately.
@@ -136,6 +138,8 @@ class Measure:
     """In a ball, the leaf's values whose deviations from their centres are multiplied; none for a count."""
     scale: float = 1.0
     """In a ball, how much of the measure weighs 1."""
+    narrow: bool = False
+    """In a count of values, whether a unit weighs 1 in all, beside another count with a cap of its own."""
     raw: bool = False
     """In a ball, whether the first of its factors counts as it is, and not as a deviation from its centre."""
     offset: float = 0.0
@@ -178,7 +182,7 @@ class Measure:
     @property
     def limit(self) -> float:
         """The most that one row (or pair) adds, in absolute value."""
-        if self.value is None or self.buckets:
+        if self.value is None or self.buckets or self.level == "value":
             return 1.0
         return max(abs(self.low - self.centre), abs(self.high - self.centre))
 
@@ -202,6 +206,8 @@ class Measure:
             # The same as of a count of these pairs.
             counted = replace(self, weighing="own", value=None, low=0, high=1, centre=0.0, pooled="total")
             return counted.weigh_key
+        if self.level == "value":
+            return f"value {self.narrow} {self.value.sql('duckdb') if self.value else ''} {present}"
         if self.weighing == "rows" or (self.value is None and self.level == "row"):
             return f"{self.level} rows {present}"
         value = "" if self.value is None else self.value.sql("duckdb")
@@ -224,7 +230,7 @@ class Measure:
         """The grid: a step is 2^exponent."""
         mantissa, power = math.frexp(max(self.sensitivity, _LEAST))
         fine = (power - 1 if mantissa == 0.5 else power) - STEPS
-        if self.buckets or self.value is None:
+        if self.buckets or self.value is None or self.level == "value":
             return max(min(fine, 0), -STEPS)
         whole = self.whole and float(self.centre).is_integer()
         if fine > 0 and whole and self.sensitivity <= WIDEST and self.sensitivity * self.limit < 2**61:
@@ -241,7 +247,12 @@ class Measure:
     @property
     def weight_step(self) -> float:
         """The value of a weight of 1: rows and groups weigh 1 each, values what they are in steps."""
-        return self.step if self.weighing == "own" and self.value is not None else 1.0
+        return self.step if self.weighs_values else 1.0
+
+    @property
+    def weighs_values(self) -> bool:
+        """Whether a unit weighs what its values add up to, and not a number of rows, groups or values."""
+        return self.weighing == "own" and self.value is not None and self.level != "value"
 
     @property
     def sensitivity_steps(self) -> int:
@@ -252,7 +263,7 @@ class Measure:
         if self.norm == 2:
             # m pairs of floor(S sqrt(C / m)) steps; one more step covers the engine's rounding of the root.
             return math.isqrt(self.rows_cap * self.limit_steps**2) + 1
-        if self.weighing == "rows" or self.value is None:
+        if not self.weighs_values:
             return self.rows_cap * self.limit_steps
         return self.cap_steps
 
@@ -280,7 +291,7 @@ class Measure:
 
     def capped(self, cap: float) -> Measure:
         """The measure with this cap. No value needs to exceed it, so the bounds shrink too."""
-        if self.weighing == "own" and self.value is not None:
+        if self.weighs_values:
             low, high = (min(max(end, -cap), cap) for end in (self.low, self.high))
             return replace(self, cap=cap, low=low, high=high)
         return replace(self, cap=cap)

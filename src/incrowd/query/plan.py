@@ -87,6 +87,7 @@ AggregateKind = Literal[
     "sxx",
     "sxy",
     "ratio",
+    "distinct",
     "quantile",
 ]
 
@@ -108,7 +109,7 @@ class Aggregate:
     """Comes back as an integer."""
     note: str = ""
     between: tuple[float, float] = (-math.inf, math.inf)
-    """The values that a ratio may have."""
+    """The values that a ratio or a count of values may have."""
     moment: Literal["", "date", "timestamp"] = ""
     """A quantile of days or seconds since 1970 that comes back as a date or a timestamp."""
 

@@ -4,6 +4,7 @@
 |---|---|---|
 | COUNT(*), COUNT(x) | n: rows that count | n |
 | COUNT(DISTINCT unit) | n: (unit, group) pairs | n |
+| COUNT(DISTINCT x) | n, m: values, at most C and 1 of each unit | m, or n where it is more |
 | SUM(x) | s: clamped values | s |
 | AVG(x) | s: x - centre, n | centre + s / n |
 | AVG(x) of units' averages | s: (unit, group) averages - centre, n: pairs | centre + s / n |

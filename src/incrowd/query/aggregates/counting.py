@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from incrowd.errors import QueryError
+from incrowd.query.aggregates.distinct import count_values
 from incrowd.query.aggregates.measuring import Measuring
 from incrowd.query.aggregates.operands import Asked, Operand, both
 from incrowd.query.aggregates.summing import bounded_sum
@@ -29,7 +30,7 @@ def count(asked: Asked, leaf: Measuring) -> Aggregate:
     inner = asked.node.this
     if isinstance(inner, exp.Distinct):
         if asked.bounds is not None:
-            raise QueryError(f"{asked.label} counts each unit once and takes no bounds; leave them out.")
+            raise QueryError(f"{asked.label} counts each value once and takes no bounds; leave them out.")
         return _units(inner, asked, leaf)
     present = asked.test
     if inner is not None and not isinstance(inner, exp.Star):
@@ -45,7 +46,7 @@ def _rows(asked: Asked, present: exp.Expr | None, leaf: Measuring) -> Aggregate:
 
 
 def _units(inner: exp.Distinct, asked: Asked, leaf: Measuring) -> Aggregate:
-    """COUNT(DISTINCT unit). Of the unit's columns, those that are group keys need not be listed."""
+    """COUNT(DISTINCT unit), or of values. Of the unit's columns, group keys need not be listed."""
     listed = inner.expressions
     if len(listed) == 1 and isinstance(listed[0], exp.Tuple):
         listed = listed[0].expressions
@@ -54,10 +55,7 @@ def _units(inner: exp.Distinct, asked: Asked, leaf: Measuring) -> Aggregate:
     keys = {leaf.below.field(column).unit for column in leaf.keys if isinstance(column, exp.Column)}
     wanted = set(leaf.below.parts)
     if len(columns) != len(listed) or "" in parts or "column" not in parts or not wanted <= parts | keys:
-        raise QueryError(
-            f"{asked.label} can only count the protected unit; to count other values, group by them and "
-            "count the groups of the result."
-        )
+        return count_values(inner.expressions, asked, leaf)
     number = leaf.number_of_units(asked.test, asked.label)
     return Aggregate("", "count", asked.label, (number,), whole=True)
 
