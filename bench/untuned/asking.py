@@ -20,7 +20,7 @@ from incrowd.backends.measures import CENSUS_CELLS, weight_cap
 from incrowd.backends.statement import census_exponent
 from incrowd.curator.census import choose_caps
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.released import Stated
 from incrowd.curator.releasing import Exact, noise
 from incrowd.curator.request import Request

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from incrowd import Curator, InvalidInput, NotPermitted, QueryError
 from incrowd.curator.affording import NEAREST, price_of
-from incrowd.curator.pricing import LEAST_SHARE, Price
+from incrowd.curator.prices import LEAST_SHARE, Price
 from incrowd.curator.request import Request
 
 PEOPLE = pa.table({"id": [1, 1, 2], "age": [20, 30, 40]})

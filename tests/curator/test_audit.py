@@ -27,7 +27,7 @@ from incrowd.backends import DuckDB, statement
 from incrowd.backends.statement import KEY_MASS
 from incrowd.curator import contribution as caps
 from incrowd.curator import preparing, quantiles, releasing, showing
-from incrowd.curator.pricing import Line, Price
+from incrowd.curator.prices import Line, Price
 from incrowd.curator.released import Released, rank_column
 from incrowd.curator.request import Request
 from incrowd.curator.thresholds import count_threshold_for, threshold_for

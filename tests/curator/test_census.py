@@ -19,7 +19,7 @@ from incrowd.curator import census, contribution, pricing
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import WIDEST_CAP, ChosenCaps, _counts, choose_caps
 from incrowd.curator.contribution import Caps, Situation
-from incrowd.curator.pricing import Line
+from incrowd.curator.prices import Line
 from incrowd.curator.released import Stated
 from incrowd.curator.request import Request
 from incrowd.query import Centre

@@ -16,7 +16,7 @@ from incrowd.curator import pricing
 from incrowd.curator.affording import price_of
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.releasing import Exact, execute, noise
 from incrowd.curator.request import Request
 

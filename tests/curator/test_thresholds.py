@@ -16,7 +16,7 @@ from scipy.stats import binom
 
 from incrowd import Curator
 from incrowd.backends.statement import KEY_MASS
-from incrowd.curator.pricing import Line
+from incrowd.curator.prices import Line
 from incrowd.curator.thresholds import (
     count_delta_of,
     count_threshold_for,

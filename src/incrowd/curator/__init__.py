@@ -4,7 +4,7 @@ from incrowd.curator.answer import Answer
 from incrowd.curator.curator import Curator
 from incrowd.curator.grants import Grant, Tree
 from incrowd.curator.ledger import Balance, Ledger
-from incrowd.curator.pricing import Line, Price
+from incrowd.curator.prices import Line, Price
 from incrowd.curator.profile import Profile
 from incrowd.curator.request import Request
 from incrowd.curator.schedule import Step

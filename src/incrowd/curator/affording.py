@@ -8,7 +8,8 @@ from incrowd.catalog import Catalog
 from incrowd.curator.ends import with_ends
 from incrowd.curator.expecting import expected
 from incrowd.curator.preparing import Prepared, chosen_delta
-from incrowd.curator.pricing import Price, price
+from incrowd.curator.prices import Price
+from incrowd.curator.pricing import price
 from incrowd.errors import InvalidInput, NotPermitted, QueryError
 from incrowd.noise.readings import shown
 from incrowd.privacy.amounts import read

@@ -16,7 +16,7 @@ from incrowd.curator.ends import without_ends
 from incrowd.curator.held import for_pandas, for_polars, for_python
 from incrowd.curator.ledger import Balance
 from incrowd.curator.postprocessing import Processed, post_process, released_numbers
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.released import Released
 from incrowd.curator.request import plain_number
 from incrowd.curator.views import csv_of, html_of, text_of

@@ -22,7 +22,8 @@ from incrowd.backends.statement import census_exponent
 from incrowd.curator import contribution
 from incrowd.curator.centres import centre_of
 from incrowd.curator.contribution import Situation, Use
-from incrowd.curator.pricing import Line, Price, few_groups
+from incrowd.curator.prices import Line, Price
+from incrowd.curator.pricing import few_groups
 from incrowd.curator.quantiles import added_up
 from incrowd.curator.released import Stated
 from incrowd.query import Centre, Leaf, Measure

@@ -31,7 +31,7 @@ from incrowd.curator.ledger.owners import owner_of_tables
 from incrowd.curator.ledger.tying import found_for
 from incrowd.curator.paying import OvertakenError, Payment
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.profile import Profile
 from incrowd.curator.reading import Rows
 from incrowd.curator.released import Released, pack, unpack

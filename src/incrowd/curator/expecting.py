@@ -23,7 +23,7 @@ import pyarrow as pa
 from incrowd.curator import rank_tree, rank_window
 from incrowd.curator.caveats import Expected
 from incrowd.curator.lineage import origins
-from incrowd.curator.pricing import Line, Price
+from incrowd.curator.prices import Line, Price
 from incrowd.curator.quantiles import CHAIN, tree_shape
 from incrowd.curator.released import Noisy, Released
 from incrowd.mechanisms import Laplace

@@ -38,7 +38,7 @@ from incrowd.curator import affording
 from incrowd.curator.answer import Answer
 from incrowd.curator.ledger import Ledger
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import LineKind, Price
+from incrowd.curator.prices import LineKind, Price
 from incrowd.errors import BudgetExceeded, InvalidInput
 
 MARGIN = 1.1

@@ -25,7 +25,8 @@ from incrowd.backends import (
 from incrowd.catalog import Catalog
 from incrowd.catalog.types import arrow_type, column_type, kind_of
 from incrowd.curator import postprocessing
-from incrowd.curator.pricing import Price, in_best_norm
+from incrowd.curator.prices import Price
+from incrowd.curator.pricing import in_best_norm
 from incrowd.curator.request import Request
 from incrowd.curator.scratch import scratch
 from incrowd.errors import BackendError, QueryError

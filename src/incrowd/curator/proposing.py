@@ -17,7 +17,7 @@ from incrowd.curator.answer import Answer
 from incrowd.curator.contribution import Situation, choose, most_beyond
 from incrowd.curator.evidence import SURE, top_of
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.probes import FINER, RANKS, Probe, ProbeKind
 from incrowd.curator.profile import Proposal, Reading, listed
 from incrowd.curator.released import Released

@@ -17,7 +17,7 @@ from incrowd.backends.statement import KEY_MASS, weight_cap
 from incrowd.curator import quantiles
 from incrowd.curator.census import ChosenCaps
 from incrowd.curator.contribution import totals_shares
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.rank_tree import Tree
 from incrowd.curator.released import Noisy, Released, rank_column
 from incrowd.curator.scratch import scratch

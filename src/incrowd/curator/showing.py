@@ -15,7 +15,7 @@ from incrowd.mechanisms import Gaussian, Laplace, PartitionSelection, TruncatedL
 from incrowd.query import Leaf, Plan
 
 if TYPE_CHECKING:
-    from incrowd.curator.pricing import Line
+    from incrowd.curator.prices import Line
     from incrowd.curator.released import Released
 
 WIDER = 1 + Fraction(1, 2**26)

@@ -27,7 +27,7 @@ from incrowd.curator import preparing, pricing
 from incrowd.curator.evidence import SURE
 from incrowd.curator.paying import Payment
 from incrowd.curator.preparing import Prepared
-from incrowd.curator.pricing import Price
+from incrowd.curator.prices import Price
 from incrowd.curator.probes import SHARES, Probe, probes_of
 from incrowd.curator.profile import Profile, applied, without_bought
 from incrowd.curator.proposing import CONFIDENCE, Measurement, read_proposals, read_quantiles

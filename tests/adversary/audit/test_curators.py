@@ -8,7 +8,7 @@ import pytest
 
 from incrowd.adversary.audit import audit
 from incrowd.adversary.audit.curators import BASE, CURATORS, GROUPED, ONE, Asked
-from incrowd.curator.pricing import Line
+from incrowd.curator.prices import Line
 
 SURE = 1 - 1e-7
 CASES = {case.name: case for case in CURATORS}
