@@ -13,7 +13,7 @@ import pytest
 from incrowd.backends import release_statement
 from tests.backends.engines import ENGINES, house
 from tests.backends.houses import DAYS, INSTANTS, plan_of, run, tables_from
-from tests.query.times_asked import SHIFTS
+from tests.query.times_asked import DIFFERENCES, PARTS, SHIFTS
 
 EPOCH = dt.datetime(1970, 1, 1)
 TAME = [
@@ -65,7 +65,7 @@ def asked(expressions: list[str]) -> Any:
     return release_statement(leaf)
 
 
-GROUPS = {"shifts": SHIFTS}
+GROUPS = {"shifts": SHIFTS, "differences": DIFFERENCES, "parts": PARTS}
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -9,11 +9,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import sqlglot
 from hypothesis import strategies as st
 from sqlglot import exp
 
 from incrowd.query.expressions import total
+from incrowd.query.sql import parse
 from incrowd.query.typed import Field, Typed, lookup_in
 
 Row = dict[str, Any]
@@ -72,7 +72,7 @@ def corner_rows(*columns: str) -> list[Row]:
 
 def tree_of(sql: str) -> exp.Expr:
     """An expression over the table, with its columns qualified as the rules leave them."""
-    tree = sqlglot.parse_one(sql, read="duckdb")
+    tree = parse(f"SELECT {sql}").tree.selects[0].unalias()
     for column in list(tree.find_all(exp.Column)):
         column.set("table", exp.to_identifier("t", quoted=True))
     return tree

@@ -39,3 +39,55 @@ SHIFTS: dict[str, str] = {
     "d + INTERVAL 1 DAY > m": "",
     "LEAST(d + 30, DATE '2024-06-01')": "",
 }
+DIFFERENCES: dict[str, str] = {
+    **{
+        f"DATE_DIFF('{unit}', {one}, {two})": ""
+        for unit in ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+        for one, two in (("d", "m"), ("m", "d"))
+    },
+    "DATE_DIFF('decade', m, DATE '2024-05-06')": "",
+    "DATE_DIFF('century', DATE '2024-05-06', d)": "",
+    "DATEDIFF('millennium', d, TIMESTAMP '2024-05-06 07:08:09')": "",
+    "DATEDIFF('milliseconds', m, d)": "",
+    "DATE_DIFF('microsecond', d, m)": "",
+    "DATE_DIFF('hour', d, CAST(m AS DATE))": "",
+    "DATE_DIFF('week', d, DATE '2024-01-01')": "",
+    "DATE_SUB('day', d, m)": "",
+    "DATE_SUB('hour', m, d)": "",
+    "DATESUB('week', m, d)": "",
+    "EXTRACT(YEAR FROM AGE(m, d))": "",
+    "EXTRACT(YEAR FROM AGE(DATE '2024-02-29', d))": "EXTRACT(YEAR FROM AGE(DATE '2024-02-29', d::TIMESTAMP))",
+    "EXTRACT(MONTH FROM AGE(d, m))": "",
+    "YEAR(AGE(m, TIMESTAMP '1999-12-31 12:00:00'))": "",
+    "EXTRACT(EPOCH FROM m - d)": "DATE_DIFF('microsecond', d, m) / 1e6",
+    "EXTRACT(EPOCH FROM m - DATE '2000-01-01')": "DATE_DIFF('microsecond', DATE '2000-01-01', m) / 1e6",
+    "EXTRACT(EPOCH FROM (CAST(m AS DATE) - d))": "(CAST(m AS DATE) - d) * 86400",
+    "EPOCH(d - m)": "DATE_DIFF('microsecond', m, d) / 1e6",
+    "DATE_PART('day', m - d)": "",
+    "EXTRACT(HOUR FROM (d - m))": "",
+    "EXTRACT(MINUTE FROM m - d)": "",
+    "EXTRACT(SECOND FROM d - m)": "",
+    "m - d > INTERVAL '3 days'": "",
+    "INTERVAL '1 month' >= (m - d)": "",
+    "m - d = INTERVAL 0 SECOND": "",
+    "m - TIMESTAMP '2020-12-31 12:30:15.5' BETWEEN INTERVAL '-1 day' AND INTERVAL '20 years'": "",
+    "YEAR(d - 7)": "",
+    "EXTRACT(MONTH FROM m - INTERVAL '1 month')": "",
+}
+PARTS: dict[str, str] = {
+    **{
+        f"EXTRACT({part} FROM {column})": ""
+        for part in ("DOY", "ISODOW", "ISOYEAR", "YEARWEEK", "DECADE", "CENTURY", "MILLENNIUM", "EPOCH")
+        for column in ("d", "m")
+    },
+    "DAYOFYEAR(d)": "",
+    "ISODOW(m)": "",
+    "ISOYEAR(d)": "",
+    "YEARWEEK(m)": "",
+    "WEEKOFYEAR(d)": "",
+    "DATE_PART('isoyear', d)": "",
+    "DATE_PART('epoch', m)": "",
+    "EPOCH(m)": "",
+    "EXTRACT(years FROM m)": "",
+    "EXTRACT(ISODOW FROM d + 1)": "",
+}

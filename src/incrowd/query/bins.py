@@ -12,6 +12,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from incrowd.catalog.types import TIMES
+from incrowd.errors import QueryError
 from incrowd.query.combining import as_moment
 from incrowd.query.expressions import total
 from incrowd.query.functions.times import TIMES as TIME_FUNCTIONS
@@ -28,7 +29,11 @@ _ROUNDED = (exp.Floor, exp.Ceil, exp.Trunc, exp.Round, exp.IntDiv, exp.Cast)
 def bins_of(node: exp.Expr, lookup: Lookup, field: Callable[[exp.Column], Field]) -> Field | None:
     """The values of an expression that makes bins; None for any other, and where there are too many."""
     if _about_times(node, field):
-        typed = total(node, lookup)
+        try:
+            typed = total(node, lookup)
+        except QueryError:
+            # A difference of timestamps has a meaning only in the expression around it, which makes the bins.
+            return None
         return _times(node, typed, lookup) if typed.kind in TIMES else _listed(typed)
     if isinstance(node, _ROUNDED) and not (isinstance(node, exp.Round) and node.args.get("decimals")):
         return _whole(total(node, lookup))

@@ -14,7 +14,7 @@ from sqlglot import exp
 from incrowd.catalog.types import NUMERIC, SQL_TYPES, TIMES, Kind
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float, as_timestamp, in_calendar
-from incrowd.query.grammar import from_text
+from incrowd.query.grammar import from_text, read
 from incrowd.query.typed import Typed, double
 
 
@@ -37,6 +37,10 @@ def cast(inner: Typed, kind: Kind) -> Typed:
     """`inner` as another kind."""
     if inner.kind == "null":
         return Typed(exp.cast(exp.null(), SQL_TYPES[kind]), kind)
+    if kind in TIMES and isinstance(inner.sql, exp.Literal):
+        day = read(inner.sql.name, kind)
+        limits = None if day is None else (day, day)
+        return Typed(from_text(inner.sql, kind), kind, nullable=limits is None, limits=limits)
     if inner.kind == "text" and kind != "text":
         # 40 digits on either side and two of the exponent: 10^139 < 2^462.
         sizes = {"integer": 64, "float": 462}

@@ -9,6 +9,8 @@ What it passes on although the meaning differs is mended or refused here, on the
 | CAST(x AS INT) | Spark cuts digits off | refused |
 | DAYOFWEEK | BigQuery and Spark count from 1, for Sunday | one more than DuckDB's |
 | weeks in EXTRACT | BigQuery's begin on Sunday, and are no ISO weeks | refused; ISOWEEK is read |
+| DATEDIFF and TIMESTAMPDIFF | Spark, and BigQuery's TIMESTAMP_DIFF, count whole units | TIMESTAMPDIFF |
+| DATEDIFF in weeks | Snowflake counts the Mondays between | refused |
 | regular expressions | Snowflake's match whole texts, PostgreSQL's and Spark's are other classes | refused |
 | a backslash in LIKE | an escape, but not in DuckDB and Snowflake | refused |
 | a function that the parser does not know | may have another meaning | refused |
@@ -23,6 +25,7 @@ from sqlglot.errors import ErrorLevel, SqlglotError
 
 from incrowd.catalog.names import fold
 from incrowd.errors import QueryError
+from incrowd.query.unit_words import whole_units_call
 
 _OWN = "duckdb"
 DIALECTS: Mapping[str, str] = {
@@ -79,7 +82,9 @@ def in_duckdb(tree: exp.Expr, dialect: str, marks: tuple[str, ...]) -> str:
 def _refuse(node: exp.Expr, dialect: str, marks: tuple[str, ...]) -> None:
     """Refuse a node whose meaning would change, with what to write instead."""
     name = DIALECTS[dialect]
-    if isinstance(node, exp.Anonymous) and not fold(str(node.this)).startswith((*marks, *KNOWN)):
+    called = fold(str(node.this)) if isinstance(node, exp.Anonymous) else ""
+    known = called.startswith((*marks, *KNOWN)) or (called, dialect) == ("age", "postgres")
+    if called and not known:
         raise QueryError(
             f"{str(node.this).upper()} of {name} is not known here; write the question in DuckDB's words, "
             "without dialect."
@@ -135,11 +140,20 @@ def _week(node: exp.Expr) -> str:
     return "BigQuery's WEEK begins on Sunday, and weeks here on Monday; write ISOWEEK."
 
 
+def _week_begun(node: exp.Expr) -> str:
+    unit = node.args.get("unit")
+    if unit is None or not fold(unit.name).startswith("w"):
+        return ""
+    return "DATE_DIFF counts weeks of seven days here, and not the Mondays between; count days instead."
+
+
 _REFUSED: Mapping[tuple[str, type[exp.Expr]], Callable[[exp.Expr], str]] = {
     ("postgres", exp.Div): _division,
     ("spark", exp.Cast): _whole_cast,
     ("spark", exp.TryCast): _whole_cast,
     ("bigquery", exp.Extract): _week,
+    ("snowflake", exp.DateDiff): _week_begun,
+    ("bigquery", exp.DatetimeDiff): _week_begun,
 }
 
 
@@ -158,6 +172,14 @@ def _mended(node: exp.Expr, dialect: str) -> exp.Expr:
             node.set("this", exp.var("WEEK"))
         if part in ("dayofweek", "dow") and dialect in _FROM_ONE:
             return _from_one(node)
+    unit = node.args.get("unit")
+    if unit is not None and (
+        isinstance(node, exp.TimestampDiff) or (dialect == "spark" and isinstance(node, exp.DateDiff))
+    ):
+        end, start = (
+            side.this if isinstance(side, exp.TsOrDsToDate) else side for side in (node.this, node.expression)
+        )
+        return whole_units_call(unit.name, start, end)
     if isinstance(node, exp.DayOfWeek) and dialect in _FROM_ONE:
         return _from_one(node)
     return node

@@ -21,6 +21,7 @@ from sqlglot import exp
 from incrowd.catalog.types import TIMES, VALUE_TYPES, Kind
 from incrowd.errors import QueryError
 from incrowd.query import casts, wildcards
+from incrowd.query.between import between_times, intervals_compared
 from incrowd.query.combining import as_float, comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
@@ -88,6 +89,9 @@ def _total(node: exp.Expr, lookup: Lookup) -> Typed:
         )
     if isinstance(node, _RANDOM):
         raise QueryError(f"{said(node)} gives another value each time; write a constant instead.")
+    between = between_times(node, lambda part: total(part, lookup), _combined)
+    if between is not None:
+        return between
     if isinstance(node, exp.Anonymous):
         return by_name(node, [total(argument, lookup) for argument in node.expressions])
     function = FUNCTIONS.get(type(node))
@@ -224,11 +228,15 @@ def _shifted(node: exp.Expr, lookup: Lookup) -> Typed | None:
 
 
 def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
-    symbol, operation = _OPERATIONS[type(node)]
     shifted = _shifted(node, lookup)
     if shifted is not None:
         return shifted
-    left, right = total(node.this, lookup), total(node.expression, lookup)
+    return _combined(node, total(node.this, lookup), total(node.expression, lookup))
+
+
+def _combined(node: exp.Expr, left: Typed, right: Typed) -> Typed:
+    """left + right, left - right or left * right."""
+    symbol, operation = _OPERATIONS[type(node)]
     if symbol != "*" and (left.kind in TIMES or right.kind in TIMES):
         return moves(node, left, right)
     left = as_float(left, symbol, copy=False)
@@ -312,7 +320,10 @@ def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _compare(node: exp.Expr, lookup: Lookup) -> Typed:
-    left, right = comparable(total(node.this, lookup), total(node.expression, lookup), said(node))
+    sides = intervals_compared(node, lambda part: total(part, lookup))
+    if sides is None:
+        sides = comparable(total(node.this, lookup), total(node.expression, lookup), said(node))
+    left, right = sides
     test = truth(type(node)(this=_operand(left.sql), expression=_operand(right.sql)), left, right)
     return test.but(nullable=False) if isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ) else test
 

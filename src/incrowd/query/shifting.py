@@ -2,8 +2,8 @@
 
 As in DuckDB, a date moved by days is a date, one moved by an interval is a timestamp, and a difference of
 dates is a number of days. A difference of timestamps is an interval, which is no number: engines print it
-and take it apart in ways of their own. So it is compared with constant intervals and turned into seconds
-(`differences`), and refused anywhere else.
+and take it apart in ways of their own. So it is compared with constant intervals and taken apart by EXTRACT
+(`between`), and refused anywhere else.
 
 Where a result leaves the years 1 to 9999 it is NULL. The test that guards this is about the time that is
 moved and constants (`spans.movable`), or about the number of the resulting day, so nothing raises beyond
@@ -147,7 +147,7 @@ def apart(node: exp.Expr, end: Typed, start: Typed) -> Typed:
     if end.kind != "date" or start.kind != "date":
         raise QueryError(
             f"{said(node)} is an interval, which is no number; write DATE_DIFF('day', {start.said}, "
-            f"{end.said}), or another unit."
+            f"{end.said}), or EXTRACT(EPOCH FROM {said(node)})."
         )
     sql = days_between(in_calendar(start).sql, in_calendar(end).sql)
     low = high = None

@@ -25,6 +25,7 @@ from incrowd.query.balancing import balanced
 from incrowd.query.clause import MARK, Clause, place_clauses, shared, take_clauses
 from incrowd.query.dialects import DIALECTS, in_duckdb
 from incrowd.query.tokens import CLOSE, OPEN, edited
+from incrowd.query.unit_words import UNIT_MARK, quoted_units, with_units
 
 Per = Literal["group", "row"]
 DIALECT = "duckdb"
@@ -36,7 +37,7 @@ MOST_LISTED = 20_000
 """How many values one list in brackets may hold; planning takes about 5 seconds for so many."""
 MOST_DEEP = 128
 """How many levels the tree of a question may have, once its long chains are balanced (`balancing`)."""
-_MARKS = re.compile(rf"{_PREFIX}|{MARK}[0-9]+,?")
+_MARKS = re.compile(rf"{UNIT_MARK}|{_PREFIX}|{MARK}[0-9]+,?")
 _OPENINGS = ("select", "with", "from", "table", "values")
 _EXAMPLE = "SELECT COUNT(*) FROM people"
 _TOO_DEEP = "The SQL is nested too deeply to be read; write it in smaller steps, and lists with IN (...)."
@@ -104,13 +105,13 @@ def parse(sql: str, dialect: str = DIALECT) -> Question:
     ('SELECT COUNT(*) FROM t', {'epsilon': 1.0, 'delta': 1e-07})
     """
     tokens = _tokens(_as_text(sql), dialect)
-    text, clauses, expected = _take_clauses(sql, tokens)
+    text, clauses, expected = _take_clauses(sql, tokens, dialect)
     tree = _read(text, dialect)
     if dialect != DIALECT:
         tree = _read(in_duckdb(tree, dialect, (MARK, _PREFIX)))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
         raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
-    tree = balanced(tree)
+    tree = balanced(with_units(tree))
     _refuse_shapes(tree)
     for node in tree.walk():
         # Comments are no part of the question: they must neither tell equal expressions apart nor travel.
@@ -243,7 +244,7 @@ def _with_depth(tree: exp.Expr) -> Iterator[tuple[exp.Expr, int]]:
         waiting.extend((part, depth + 1) for part in node.iter_expressions())
 
 
-def _take_clauses(sql: str, tokens: list[Token]) -> tuple[str, tuple[Clause, ...], int]:
+def _take_clauses(sql: str, tokens: list[Token], dialect: str) -> tuple[str, tuple[Clause, ...], int]:
     """The statement without clauses and with marked functions, the clauses, and the number of marks."""
     if any(token.text.startswith(_PREFIX) for token in tokens):
         raise QueryError(f"Names that start with {_PREFIX} are reserved; rename it.")
@@ -262,6 +263,8 @@ def _take_clauses(sql: str, tokens: list[Token]) -> tuple[str, tuple[Clause, ...
         name = names.get(place, sql[function.start : function.end + 1])
         edits.append((function.start, function.end + 1, _PREFIX * (place in marked) + name))
     begin, end = tokens[0].start, tokens[-1].end + 1
+    if dialect == DIALECT:
+        edits += quoted_units(tokens)
     return edited(sql[:end], edits)[begin:], taken.clauses, len(marked)
 
 

@@ -17,7 +17,7 @@ from incrowd.query.functions.powers import POWERS, squared
 from incrowd.query.functions.scales import SCALES, exponential_less_one, logarithm_plus_one
 from incrowd.query.functions.signature import Function
 from incrowd.query.functions.texts import TEXTS
-from incrowd.query.functions.times import TIMES, date_part
+from incrowd.query.functions.times import TIMES, TIMES_BY_NAME
 from incrowd.query.typed import Typed
 
 FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -31,12 +31,11 @@ FUNCTIONS: dict[type[exp.Expr], Function] = {
 }
 _BY_NAME: dict[str, Function] = {
     "BIT_COUNT": bit_count,
-    "DATEPART": date_part,
-    "DATE_PART": date_part,
     "EXPM1": exponential_less_one,
     "ISNULL": first_known,
     "LOG1P": logarithm_plus_one,
     "SQUARE": squared,
+    **TIMES_BY_NAME,
 }
 
 
