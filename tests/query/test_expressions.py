@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from incrowd.errors import QueryError
-from incrowd.query.expressions import MOST_WILDCARDS, as_condition, condition, total
+from incrowd.query.expressions import as_condition, condition, total
+from incrowd.query.wildcards import MOST_WILDCARDS
 from tests.query.one_table import LOOKUP, Row, computed, corner_rows, range_of, refuted, rows, tree_of, typed
 
 NUMBERS = st.sampled_from(["t.x", "t.y", "t.k", "t.f", "t.g", "0", "1", "-3", "2.5", "(t.x)"])

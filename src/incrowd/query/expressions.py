@@ -11,8 +11,6 @@ Everything here is a function of one row (and of public tables), so it moves no 
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,18 +18,17 @@ from sqlglot import exp
 
 from incrowd.catalog.types import TIMES, VALUE_TYPES, Kind
 from incrowd.errors import QueryError
-from incrowd.query import casts, wildcards
+from incrowd.query import casts, operations, wildcards
 from incrowd.query.between import between_times, intervals_compared
-from incrowd.query.combining import as_float, comparable, truth, unite
+from incrowd.query.combining import comparable, truth, unite
 from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
-from incrowd.query.magnitude import LARGEST, added, multiplied, size_of, tame
+from incrowd.query.magnitude import size_of
 from incrowd.query.shifting import by_interval, moves
 from incrowd.query.spans import interval_in
 from incrowd.query.sql import number
 from incrowd.query.typed import Field, Lookup, Typed, double, said
 
-MOST_WILDCARDS = 100
 PUBLIC_LIST = "public_list"
 """The argument of an IN's node that holds its `PublicList`; the parser has none like it."""
 _RANDOM = (exp.Rand, exp.Randn, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Uuid)
@@ -160,12 +157,7 @@ def _whole(node: exp.Expr) -> int | None:
 def _neg(node: exp.Expr, lookup: Lookup) -> Typed:
     if number(node) is not None:
         return _literal(node, lookup)
-    inner = as_float(total(node.this, lookup), "-")
-    low = None if inner.high is None else -inner.high
-    high = None if inner.low is None else -inner.low
-    wide = None if inner.wide is None else (-inner.wide[1], -inner.wide[0])
-    sql = exp.Neg(this=exp.paren(inner.sql))
-    return Typed(sql, inner.kind, low, high, inner.nullable, size=inner.size, wide=wide)
+    return operations.negated(total(node.this, lookup))
 
 
 def _null(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -179,36 +171,6 @@ def _boolean(node: exp.Expr, lookup: Lookup) -> Typed:
 def _paren(node: exp.Expr, lookup: Lookup) -> Typed:
     inner = total(node.this, lookup)
     return inner.but(sql=exp.paren(inner.sql))
-
-
-def _interval(
-    operation: Callable[[float, float], float], left: Typed, right: Typed
-) -> tuple[float | None, float | None]:
-    if left.low is None or left.high is None or right.low is None or right.high is None:
-        return None, None
-    corners = [operation(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
-    if any(not math.isfinite(corner) for corner in corners):
-        return None, None
-    return min(corners), max(corners)
-
-
-def _wide(
-    operation: Callable[[float, float], float], left: Typed, right: Typed
-) -> tuple[float, float] | None:
-    """The ends that take the place of bounds, of a number computed from two."""
-    one, two = left.reach, right.reach
-    if one is None or two is None or (left.bounded and right.bounded):
-        return None
-    sides = (left.but(low=one[0], high=one[1]), right.but(low=two[0], high=two[1]))
-    low, high = _interval(operation, *sides)
-    return None if low is None or high is None else (low, high)
-
-
-_OPERATIONS: dict[type[exp.Expr], tuple[str, Callable[[float, float], float]]] = {
-    exp.Add: ("+", lambda a, b: a + b),
-    exp.Sub: ("-", lambda a, b: a - b),
-    exp.Mul: ("*", lambda a, b: a * b),
-}
 
 
 def _shifted(node: exp.Expr, lookup: Lookup) -> Typed | None:
@@ -236,19 +198,9 @@ def _arithmetic(node: exp.Expr, lookup: Lookup) -> Typed:
 
 def _combined(node: exp.Expr, left: Typed, right: Typed) -> Typed:
     """left + right, left - right or left * right."""
-    symbol, operation = _OPERATIONS[type(node)]
-    if symbol != "*" and (left.kind in TIMES or right.kind in TIMES):
+    if not isinstance(node, exp.Mul) and (left.kind in TIMES or right.kind in TIMES):
         return moves(node, left, right)
-    left = as_float(left, symbol, copy=False)
-    right = as_float(right, symbol, copy=False)
-    left, right, size = (multiplied if symbol == "*" else added)(left, right)
-    low, high = _interval(operation, left, right)
-    if symbol == "*" and low is not None and left.sql == right.sql:
-        low = max(low, 0.0)
-    kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
-    sql = type(node)(this=left.sql, expression=right.sql)
-    wide = _wide(operation, left, right)
-    return Typed(sql, kind, low, high, left.nullable or right.nullable, size=size, wide=wide)
+    return operations.combined(node, left, right)
 
 
 def _date_add(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -268,55 +220,11 @@ def _interval_alone(node: exp.Expr, lookup: Lookup) -> Typed:
 
 
 def _divide(node: exp.Expr, lookup: Lookup) -> Typed:
-    whole = isinstance(node, exp.IntDiv)
-    left = as_float(total(node.this, lookup), "/", copy=False)
-    right = as_float(total(node.expression, lookup), "/", copy=False)
-    if whole and not left.kind == right.kind == "integer":
-        raise QueryError(f"{said(node)} needs whole numbers; use FLOOR(a / b).")
-    left, right, size = multiplied(left, right)
-    sql: exp.Expr = exp.Div(
-        this=left.sql, expression=exp.Nullif(this=right.sql, expression=double(0.0)), typed=False, safe=False
-    )
-    apart = right.bounded and ((right.low or 0) > 0 or (right.high or 0) < 0)
-    low, high = _interval(operator.truediv, left, right) if apart else (None, None)
-    wide = _wide(operator.truediv, left, right) if apart else None
-    if whole:
-        sql = exp.Trunc(this=sql)
-        low, high = (None if end is None else math.trunc(end) for end in (low, high))
-    kind: Kind = "integer" if whole else "float"
-    nullable = not apart or left.nullable or right.nullable
-    return Typed(sql, kind, low, high, nullable, size=size, wide=wide)
+    return operations.quotient(node, total(node.this, lookup), total(node.expression, lookup))
 
 
 def _mod(node: exp.Expr, lookup: Lookup) -> Typed:
-    left = as_float(total(node.this, lookup), "%")
-    right = as_float(total(node.expression, lookup), "%")
-    if left.size + 2 * right.size > LARGEST:
-        left, right = tame(left), tame(right)
-    size = left.size + 2 * right.size + 53
-    # a - b * trunc(a / b): the remainder without an engine's own modulo, which may raise on zero.
-    quotient = exp.Div(
-        this=left.sql.copy(),
-        expression=exp.Nullif(this=right.sql.copy(), expression=double(0.0)),
-        typed=False,
-        safe=False,
-    )
-    sql = exp.Sub(this=left.sql, expression=exp.Mul(this=right.sql, expression=exp.Trunc(this=quotient)))
-    kind: Kind = "integer" if left.kind == right.kind == "integer" else "float"
-    low = high = None
-    if right.low is not None and right.high is not None:
-        most = max(abs(right.low), abs(right.high)) - (1 if kind == "integer" else 0)
-        most = max(most, 0.0)
-        low = 0.0 if left.low is not None and left.low >= 0 else -most
-        high = 0.0 if left.high is not None and left.high <= 0 else most
-    apart = right.bounded and ((right.low or 0) > 0 or (right.high or 0) < 0)
-    values = None
-    if kind == "integer" and low is not None and high is not None and high - low <= 100:
-        # Few remainders are a public domain; they are sure where float64 holds the operands exactly.
-        small = left.bounded and max(abs(left.low or 0), abs(left.high or 0)) < 2**53
-        values = tuple(range(int(low), int(high) + 1)) if small else None
-    nullable = not apart or left.nullable or right.nullable
-    return Typed(exp.paren(sql), kind, low, high, nullable, values, size=size)
+    return operations.remainder(total(node.this, lookup), total(node.expression, lookup))
 
 
 def _compare(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -424,7 +332,7 @@ def _escaped(node: exp.Expr, lookup: Lookup) -> Typed:
         raise QueryError(f"{said(node)} needs a constant pattern and a constant letter.")
     pattern = wildcards.respelled(like.expression.name, escape.name, said(node))
     plain = type(like)(this=like.this.copy(), expression=exp.Literal.string(pattern))
-    test = _matched(plain, lookup, escaped=True)
+    test = wildcards.matched(plain, total(like.this, lookup), pattern, escaped=True)
     return truth(exp.Not(this=exp.paren(test.sql)), test) if like.args.get("negate") else test
 
 
@@ -434,29 +342,9 @@ def _like(node: exp.Expr, lookup: Lookup) -> Typed:
         plain = type(node)(this=node.this.copy(), expression=node.expression.copy())
         return _not(exp.Not(this=plain), lookup)
     _only(node, "this", "expression")
-    return _matched(node, lookup)
-
-
-def _matched(node: exp.Expr, lookup: Lookup, escaped: bool = False) -> Typed:
     subject, pattern = total(node.this, lookup), total(node.expression, lookup)
-    constant = isinstance(pattern.sql, exp.Literal) and pattern.sql.is_string
-    if subject.kind != "text" or not constant:
-        raise QueryError(f"{said(node)} needs text on the left and a constant pattern on the right.")
-    if "\\" in pattern.sql.name and not escaped:
-        raise QueryError(
-            "A LIKE pattern must not hold a backslash; engines read it differently. Say what it means, as in "
-            "x LIKE '50!%' ESCAPE '!'."
-        )
-    if pattern.sql.name.count("%") > MOST_WILDCARDS:
-        # Engines match each of them one call deeper, but only on rows that match so far: with thousands they
-        # run out of stack, on those rows alone.
-        raise QueryError(f"A LIKE pattern holds at most {MOST_WILDCARDS} signs %; write several patterns.")
-    if isinstance(node, exp.ILike):
-        # Engines fold case by rules of their own here, but LOWER is one for all of them.
-        like = exp.Like(this=exp.Lower(this=subject.sql), expression=exp.Lower(this=pattern.sql))
-    else:
-        like = exp.Like(this=exp.paren(subject.sql), expression=pattern.sql)
-    return truth(wildcards.escaped(like) if escaped else like, subject)
+    constant = pattern.sql.name if isinstance(pattern.sql, exp.Literal) and pattern.sql.is_string else None
+    return wildcards.matched(node, subject, constant)
 
 
 def _case(node: exp.Expr, lookup: Lookup) -> Typed:
@@ -502,7 +390,7 @@ _HANDLERS: dict[type[exp.Expr], Callable[[exp.Expr, Lookup], Typed]] = {
     exp.Null: _null,
     exp.Boolean: _boolean,
     exp.Paren: _paren,
-    **dict.fromkeys(_OPERATIONS, _arithmetic),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.Mul), _arithmetic),
     exp.DateAdd: _date_add,
     exp.Interval: _interval_alone,
     exp.Div: _divide,
