@@ -148,3 +148,13 @@ def test_a_price_that_does_not_fit_says_so_and_is_no_error(census: Path, run: Ru
 def test_a_cap_per_query_is_a_refusal(census: Path, run: Run) -> None:
     result = run("ask", BY_SEX, "--epsilon", "0.7", "--analyst", "ben")
     assert result.status == 1 and "at most epsilon 0.5 on one query" in result.err
+
+
+def test_what_is_declared_is_shown_for_nothing(census: Path, run: Run) -> None:
+    shown = run("ask", "SHOW TABLES")
+    assert shown.status == 0 and "adult" in shown.out
+    assert shown.out.splitlines()[-1].startswith("free")
+    described = run("ask", "DESCRIBE adult", "--json").json
+    assert described["epsilon"] == 0 and "age" in [row["column_name"] for row in described["rows"]]
+    assert run("price", "DESCRIBE adult", "--json").json["epsilon"] == 0
+    assert run("ask", "DESCRIBE adults").status == 2

@@ -137,7 +137,8 @@ def show_answer(answer: Answer, table: Any) -> None:
         console.print(Text(screen.visible(note), style="dim"))
     epsilon, delta = answer.paid
     free = answer.recalled and not epsilon
-    cost = "on record: free" if free else f"paid {screen.promise(epsilon, delta)}"
+    on_record = "on record: free" if answer.plan.leaves else "free"
+    cost = on_record if free else f"paid {screen.promise(epsilon, delta)}"
     if answer.pilot is not None and not free:
         cost += ", with its pilot"
     tightest = min(answer.remaining, key=screen.share_left, default=None)

@@ -173,6 +173,8 @@ class Answer:
     def _stated(self) -> list[str]:
         """What the numbers are about, and which groups are hidden."""
         stated = [*self.plan.warnings]
+        if not self.plan.leaves:
+            stated += self.plan.notes
         stated += quantities.sentences(
             self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
         )
@@ -218,6 +220,8 @@ class Answer:
 
     @property
     def _said_cost(self) -> str:
+        if not self.plan.leaves:
+            return "free"
         if self.pilot is None:
             return "on record, free" if self.recalled else str(self.price)
         epsilon, delta = self.paid

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
 from incrowd.catalog.addresses import wrong_account
-from incrowd.curator import affording, piloting, preparing, releasing
+from incrowd.curator import affording, declared, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.data_versions import closed_version
@@ -163,7 +163,11 @@ class Curator:
         """
         if progress is not None and not callable(progress):
             raise InvalidInput("progress must be a function that is called with the share of work done.")
-        question = self.prepare(request_of("ask", sql, epsilon, options))
+        request = request_of("ask", sql, epsilon, options)
+        free = declared.free_answer(self, request, self._fields)
+        if free is not None:
+            return free
+        question = self.prepare(request)
 
         def paid(question: Prepared) -> Answer:
             price = self.price_of(question)
@@ -189,7 +193,11 @@ class Curator:
 
         Reads no private row. An answer on record is free, and the price's notes say so.
         """
-        question = self.prepare(request_of("price", sql, epsilon, options))
+        request = request_of("price", sql, epsilon, options)
+        described = declared.free_answer(self, request, self._fields)
+        if described is not None:
+            return described.price
+        question = self.prepare(request)
         price = self.price_of(question)
         recorded = None if price.steps else self.on_record(question, price)
         if recorded is None:

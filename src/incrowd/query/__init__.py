@@ -4,6 +4,7 @@ This room knows the catalog and the maths of bounding; it knows no engine, no no
 no row.
 """
 
+from incrowd.query.describing import Description, description
 from incrowd.query.doubts import Doubt
 from incrowd.query.measure import Centre, Measure
 from incrowd.query.plan import Aggregate, Key, Leaf, Plan
@@ -15,6 +16,7 @@ __all__ = [
     "Aggregate",
     "Centre",
     "Contribution",
+    "Description",
     "Doubt",
     "Field",
     "Key",
@@ -23,5 +25,6 @@ __all__ = [
     "Plan",
     "Question",
     "bound",
+    "description",
     "parse",
 ]

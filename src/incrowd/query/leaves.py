@@ -21,6 +21,7 @@ from incrowd.query.ownership import Sources, World, refuse_clauses, sources
 from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
+from incrowd.query.suggestions import AGGREGATES, meant
 from incrowd.query.typed import Census, census_of, said
 
 
@@ -62,6 +63,7 @@ class Cutter:
             return self._with_inner(node)
         if not released:
             if not is_aggregating(node) and not node.args.get("distinct"):
+                _refuse_unknown(node)
                 raise QueryError(
                     "This would show the rows of people; ask for an aggregate instead, such as SELECT "
                     "COUNT(*) or AVG(...) with GROUP BY."
@@ -181,6 +183,14 @@ class Cutter:
         if declared is None or bought is None:
             return None if declared is None else float(declared)
         return census_of(declared, bought) if below.plain else None
+
+
+def _refuse_unknown(select: exp.Select) -> None:
+    """Refuse a SELECT whose aggregate is misspelt for that, and not because it has none."""
+    for call in (call for column in select.expressions for call in column.find_all(exp.Anonymous)):
+        other = meant(call.name, AGGREGATES)
+        if other in AGGREGATES:
+            raise QueryError(f"There is no function {call.name.upper()} here; did you mean {other}?")
 
 
 def _inside(select: exp.Select) -> list[exp.Query]:

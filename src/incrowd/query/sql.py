@@ -110,7 +110,7 @@ def parse(sql: str, dialect: str = DIALECT) -> Question:
     if dialect != DIALECT:
         tree = _read(in_duckdb(tree, dialect, (MARK, _PREFIX)))
     if not isinstance(tree, exp.Query) or isinstance(tree, exp.Subquery | exp.Table):
-        raise QueryError("Only SELECT can be asked; the curator neither changes nor describes tables.")
+        raise QueryError("Only SELECT can be asked; the curator changes no table.")
     tree = balanced(with_units(tree))
     _refuse_shapes(tree)
     for node in tree.walk():
@@ -164,8 +164,8 @@ def _tokens(sql: str, dialect: str = DIALECT) -> list[Token]:
         raise QueryError(_PIVOTED)
     if first not in _OPENINGS and statement[0].token_type != TokenType.L_PAREN:
         raise QueryError(
-            f"Only SELECT can be asked, and this SQL begins with {statement[0].text}; the curator neither "
-            "changes nor describes tables."
+            f"Only SELECT can be asked, and this SQL begins with {statement[0].text}; the curator changes no "
+            "table, and describes them with SHOW TABLES, DESCRIBE t and SUMMARIZE t."
         )
     return statement
 

@@ -18,6 +18,7 @@ from incrowd.query.functions.scales import SCALES, exponential_less_one, logarit
 from incrowd.query.functions.signature import Function
 from incrowd.query.functions.texts import TEXTS
 from incrowd.query.functions.times import TIMES, TIMES_BY_NAME
+from incrowd.query.suggestions import meant
 from incrowd.query.typed import Typed
 
 FUNCTIONS: dict[type[exp.Expr], Function] = {
@@ -39,11 +40,19 @@ _BY_NAME: dict[str, Function] = {
 }
 
 
+def known_names() -> tuple[str, ...]:
+    """What the functions are called in SQL."""
+    called = (name for node in FUNCTIONS if issubclass(node, exp.Func) for name in node.sql_names())
+    return (*called, *_BY_NAME)
+
+
 def by_name(node: exp.Anonymous, arguments: list[Typed]) -> Typed:
     """A function that the parser has no node for."""
     name = str(node.this)
     function = _BY_NAME.get(name.upper())
     if function is None:
+        if other := meant(name, known_names()):
+            raise QueryError(f"There is no function {name.upper()} here; did you mean {other}?")
         raise QueryError(
             f"{name.upper()} is not among the functions that are safe over private rows; write it with CASE, "
             "arithmetic, text or date functions."
@@ -51,4 +60,4 @@ def by_name(node: exp.Anonymous, arguments: list[Typed]) -> Typed:
     return function(node, arguments)
 
 
-__all__ = ["FUNCTIONS", "Function", "by_name"]
+__all__ = ["FUNCTIONS", "Function", "by_name", "known_names"]

@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.query.ownership import World
 from incrowd.query.rules.drop_parens import drop_parens
+from incrowd.query.rules.drop_schemas import drop_schemas
 from incrowd.query.rules.expand_tests import expand_tests
 from incrowd.query.rules.inline_ctes import inline_ctes
 from incrowd.query.rules.join_sub_queries import join_sub_queries
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     name_aggregates,
     name_columns,
     inline_ctes,
+    drop_schemas,
     qualify_names,
     list_public,
     join_sub_queries,

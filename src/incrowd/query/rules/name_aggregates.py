@@ -1,14 +1,17 @@
 """Aggregates that the parser takes for functions of its users are marked as aggregates; their text stays.
 
 Whatever asks whether a SELECT aggregates then sees them, and they are answered, or refused for what they are.
+Names that other tools give to aggregates are refused with the name that they have here.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
+from incrowd.errors import QueryError
 from incrowd.query.ownership import World
 from incrowd.query.sql import bounds_of, with_bounds
+from incrowd.query.suggestions import unknown_aggregate
 
 NAMES = frozenset(
     {
@@ -29,6 +32,8 @@ def name_aggregates(tree: exp.Query, world: World) -> exp.Query:
     """The tree with every aggregate as such."""
     for node in list(tree.find_all(exp.Anonymous)):
         name = str(node.this).upper()
+        if unknown := unknown_aggregate(name):
+            raise QueryError(unknown)
         if name in NAMES:
             made = exp.AnonymousAggFunc(this=name, expressions=node.expressions)
             node.replace(with_bounds(made, bounds_of(node)))
