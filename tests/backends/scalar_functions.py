@@ -54,6 +54,19 @@ TESTS = [
     "v.t ILIKE 'a!!%' ESCAPE '!'",
     "v.t LIKE '#%\\%' ESCAPE '#'",
 ]
+SEARCHES = [
+    "STRPOS(v.t, 'a') > 1",
+    "POSITION('b' IN v.city) + INSTR(v.t, '%') = 1",
+    "SPLIT_PART(v.t, 'a', 1) = SPLIT_PART(v.t, 'aa', 2)",
+    "SPLIT_PART(v.city, 'a', 2) <> ''",
+    "LPAD(v.t, 3, '0') < RPAD(v.t, 4, 'ab')",
+    "LPAD(v.t, 1, 'ß') = RPAD(v.t, 1)",
+    "CONCAT_WS('-', v.t, v.city, NULL) LIKE '_-%'",
+    "CONCAT_WS('', v.t) = COALESCE(v.t, '')",
+    "ENDS_WITH(v.t, 'a')",
+    "CAST(v.t AS DECIMAL(6, 2)) >= 0",
+    "CAST(v.f AS DECIMAL(3, 1)) > v.n::DECIMAL(10, 0)",
+]
 CONDITIONS = [
     "v.x BETWEEN SYMMETRIC 7 AND 0",
     "v.x BETWEEN SYMMETRIC v.n AND v.f",

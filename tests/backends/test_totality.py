@@ -23,7 +23,7 @@ from tests.backends.houses import (
     run,
     tables_from,
 )
-from tests.backends.scalar_functions import BITS, TESTS
+from tests.backends.scalar_functions import BITS, SEARCHES, TESTS
 from tests.backends.scalar_functions import CONDITIONS as MORE_CONDITIONS
 from tests.backends.scalar_functions import NUMBERS as MORE_NUMBERS
 
@@ -72,6 +72,10 @@ TEXT = [
     "LENGTH(LEFT({t}, 0)) + LENGTH(RIGHT({t}, 1000000))",
     "LENGTH(REPLACE({t}, 'aa', ''))",
     "LENGTH(CONCAT({t}, 'x', {t}))",
+    "LENGTH(SPLIT_PART({t}, 'a', 2)) + STRPOS({t}, 'a')",
+    "LENGTH(LPAD({t}, 1000, 'x') || RPAD({t}, 1000, 'xy'))",
+    "LENGTH(CONCAT_WS('--', {t}, {t}, NULL))",
+    "CAST({t} AS DECIMAL(9, 2)) + CAST({t} AS DECIMAL(38, 0))",
     "CAST({t} AS DOUBLE)",
     "CAST({t} AS BIGINT)",
     "CAST(CAST({t} AS BOOLEAN) AS BIGINT)",
@@ -112,6 +116,7 @@ CONDITIONS = [
     "v.city IN (SELECT city FROM cities WHERE region LIKE 'w%')",
     *MORE_CONDITIONS,
     *TESTS,
+    *SEARCHES,
 ]
 
 

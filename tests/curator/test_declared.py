@@ -1,4 +1,4 @@
-"""What is declared can be asked for nothing: no row is read, nothing is paid, unknown analysts get nothing."""
+"""What is declared can be asked for nothing: no row is read, nothing paid; unknown analysts get nothing."""
 
 from __future__ import annotations
 

@@ -59,6 +59,8 @@ MORE_TEXT = (
     *("UPPER({t})", "LOWER({t})", "TRIM({t})", "SUBSTRING({t}, 2, 3)", "LEFT({t}, 1)", "RIGHT({t}, 2)"),
     *("CONCAT({t}, '-', {t})", "{t} || {t}", "REPLACE({t}, 'a', 'b')", "STARTS_WITH({t}, 'f')",
       "CONTAINS({t}, 'l')"),
+    *("SPLIT_PART({t}, 'l', 2)", "STRPOS({t}, 'u')", "LPAD({t}, 9, '0')", "RPAD({t}, 9, 'ab')",
+      "CONCAT_WS('-', {t}, {t})", "ENDS_WITH({t}, 'u')", "CAST({t} AS DECIMAL(5, 2))"),
     *("{t} LIKE '%!_!%' ESCAPE '!'", "{t} LIKE '\\\\%' ESCAPE '\\'", "{t} LIKE ANY ('f%', '%u')",
       "({t}, {t}) IN (('flu', 'flu'), ('FLU', NULL))"),
     *("{t} LIKE '%\\_'", "{t} ILIKE 'FLU%'", "{t} LIKE '_%_'", "{t} = 'flu'", "{t} < 'flu'",

@@ -162,6 +162,8 @@ DIALECT = Dialect(
         exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
         exp.Anonymous: _bit_count,
         exp.Contains: _contains,
+        exp.StrPosition: lambda node: call("STRPOS", node.this, node.args["substr"]),
+        exp.SplitPart: _same,
         exp.StartsWith: lambda node: call("STARTS_WITH", node.this, node.expression),
         exp.Extract: _extract,
         exp.TimestampTrunc: _truncate,

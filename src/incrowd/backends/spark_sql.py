@@ -238,6 +238,8 @@ DIALECT = Dialect(
         exp.Trim: lambda node: call("BTRIM", node.this, node.expression),
         exp.Anonymous: lambda node: bit_count(node, "Spark"),
         exp.Contains: lambda node: call("CONTAINS", node.this, node.expression),
+        exp.StrPosition: lambda node: call("LOCATE", node.args["substr"], node.this),
+        exp.SplitPart: _same,
         exp.StartsWith: lambda node: call("STARTSWITH", node.this, node.expression),
         exp.Substring: _slice,
         exp.Left: _slice,

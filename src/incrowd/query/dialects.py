@@ -59,6 +59,9 @@ _REAL_TYPES = {"DOUBLE", "FLOAT", "DECIMAL", "BIGDECIMAL", "REAL"}
 _WHOLE_TYPES = {"INT", "BIGINT", "SMALLINT", "TINYINT", "INT128"}
 _FROM_ONE = ("bigquery", "spark")
 """Dialects whose days of the week begin with 1, for Sunday."""
+_DECIMALS = {"postgres": "DOUBLE", "bigquery": "DECIMAL(38, 9)", "snowflake": "DECIMAL(38, 0)"}
+_DECIMALS |= {"spark": "DECIMAL(10, 0)"}
+"""What DECIMAL means where its digits are not said; PostgreSQL's has as many as it takes."""
 _ESCAPING = ("postgres", "bigquery", "spark")
 
 
@@ -164,6 +167,8 @@ def _mended(node: exp.Expr, dialect: str) -> exp.Expr:
         return exp.Anonymous(this="LENGTH", expressions=[node.this])
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont | exp.PercentileDisc):
         return _ranked(node)
+    if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.DECIMAL and not node.expressions:
+        return exp.DataType.build(_DECIMALS.get(dialect, "DECIMAL(18, 3)"), dialect=_OWN)
     if isinstance(node, exp.ApproxQuantiles):
         return exp.Anonymous(this="APPROX_QUANTILES", expressions=[node.this, node.expression])
     if isinstance(node, exp.Extract) and isinstance(node.this, exp.Var):

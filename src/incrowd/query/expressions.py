@@ -21,6 +21,7 @@ from incrowd.errors import QueryError
 from incrowd.query import casts, operations, wildcards
 from incrowd.query.between import between_times, intervals_compared
 from incrowd.query.combining import comparable, truth, unite
+from incrowd.query.decimal_casts import decimal
 from incrowd.query.functions import FUNCTIONS, by_name
 from incrowd.query.growth import refuse_growth
 from incrowd.query.magnitude import size_of
@@ -39,6 +40,7 @@ _CASTS: dict[object, Kind] = {
 }
 # What the parser attaches to nodes without changing what they mean over one row.
 _HARMLESS = {
+    "is_left",
     "safe",
     "typed",
     "coalesce",
@@ -373,12 +375,14 @@ def _cast(node: exp.Expr, lookup: Lookup) -> Typed:
     _only(node, "this", "to")
     inner = total(node.this, lookup)
     to = node.args["to"]
+    if to.this == exp.DataType.Type.DECIMAL:
+        return decimal(inner, to)
     target = _CASTS.get(to.this)
     if target is None or to.args.get("nested"):
         *most, last = (value_type.sql for value_type in VALUE_TYPES.values() if value_type.cast_names)
         raise QueryError(
             f"CAST to {to.sql()} is not possible here; use {', '.join(most)} or {last} "
-            "(and ROUND for decimals)."
+            "(and DECIMAL(p, s) for decimals)."
         )
     return casts.cast(inner, target)
 

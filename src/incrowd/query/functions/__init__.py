@@ -13,8 +13,10 @@ from incrowd.errors import QueryError
 from incrowd.query.functions.bits import BITS, bit_count
 from incrowd.query.functions.choices import CHOICES, first_known
 from incrowd.query.functions.numbers import NUMBERS
+from incrowd.query.functions.padding import PADDING
 from incrowd.query.functions.powers import POWERS, squared
 from incrowd.query.functions.scales import SCALES, exponential_less_one, logarithm_plus_one
+from incrowd.query.functions.searching import SEARCHING, ends_with
 from incrowd.query.functions.signature import Function
 from incrowd.query.functions.texts import TEXTS
 from incrowd.query.functions.times import TIMES, TIMES_BY_NAME
@@ -28,14 +30,18 @@ FUNCTIONS: dict[type[exp.Expr], Function] = {
     **BITS,
     **CHOICES,
     **TEXTS,
+    **SEARCHING,
+    **PADDING,
     **TIMES,
 }
 _BY_NAME: dict[str, Function] = {
     "BIT_COUNT": bit_count,
+    "ENDSWITH": ends_with,
     "EXPM1": exponential_less_one,
     "ISNULL": first_known,
     "LOG1P": logarithm_plus_one,
     "SQUARE": squared,
+    "SUFFIX": ends_with,
     **TIMES_BY_NAME,
 }
 

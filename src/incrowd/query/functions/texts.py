@@ -49,18 +49,19 @@ def _concat(node: exp.Expr, arguments: list[Typed]) -> Typed:
     skips = isinstance(node, exp.Concat)
     parts = [as_text(node, part) for part in arguments]
     sqls = [
-        exp.Coalesce(this=_cut(part.sql), expressions=[exp.Literal.string("")])
+        exp.Coalesce(this=cut(part.sql), expressions=[exp.Literal.string("")])
         if skips and part.nullable
-        else _cut(part.sql)
+        else cut(part.sql)
         for part in parts
     ]
     sql: exp.Expr = sqls[0]
     for place, part in enumerate(sqls[1:]):
-        sql = exp.DPipe(this=_cut(sql) if place else sql, expression=part, safe=True)
+        sql = exp.DPipe(this=cut(sql) if place else sql, expression=part, safe=True)
     return Typed(exp.paren(sql), "text", nullable=not skips and any(part.nullable for part in parts))
 
 
-def _cut(sql: exp.Expr) -> exp.Expr:
+def cut(sql: exp.Expr) -> exp.Expr:
+    """A text's first letters, so many that a few of them fit into memory."""
     if isinstance(sql, exp.Literal):
         return exp.Literal.string(sql.name[:LONGEST_JOINED])
     return exp.Left(this=sql, expression=exp.Literal.number(str(LONGEST_JOINED)))
@@ -85,7 +86,24 @@ def _test(node: exp.Expr, arguments: list[Typed]) -> Typed:
     return Typed(sql, "boolean", 0, 1, left.nullable or right.nullable, (False, True))
 
 
+def _elsewhere(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    raise QueryError(
+        f"{name_of(node)} turns letters with marks round in another way on each engine; read a text from its "
+        "end with RIGHT(x, n) or ENDS_WITH(x, 'end')."
+    )
+
+
+def initcap(node: exp.Expr, arguments: list[Typed]) -> Typed:
+    """INITCAP, whose words are others on each engine."""
+    raise QueryError(
+        "INITCAP ends words at other letters on each engine; for the first letter, write "
+        "UPPER(LEFT(x, 1)) || LOWER(SUBSTRING(x, 2))."
+    )
+
+
 TEXTS: dict[type[exp.Expr], Function] = {
+    exp.Reverse: _elsewhere,
+    exp.Initcap: initcap,
     exp.Lower: _text_to_text,
     exp.Upper: _text_to_text,
     exp.Trim: _text_to_text,
