@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from incrowd.catalog.types import NUMERIC
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import total
@@ -118,13 +119,7 @@ def operand_of(
     if wide:
         low, high = typed.wide or (None, None)
     if low is None or high is None:
-        named_column = node.find(exp.Column)
-        column = named_column.name if named_column is not None else said(node)
-        raise QueryError(
-            f"{function} needs bounds for {column}: ask the owner to declare them, or write "
-            f"{function}({said(node)}, contribution_bounds_per_row => (low, high)), or LEAST and "
-            "GREATEST around it."
-        )
+        raise _unbounded(node, typed, function, below)
     check_bounds(low, high, said(node), function)
     there: exp.Expr | None = None
     if typed.nullable or typed.kind == "float":
@@ -132,6 +127,44 @@ def operand_of(
         there = exp.LTE(this=typed.sql.copy(), expression=double(float("inf")))
     present = both(test, there)
     return Operand(typed, present, float(low), float(high), test is not None, there is not None, wide)
+
+
+def _from_zero(typed: Typed) -> bool:
+    return typed.low is not None and typed.low >= 0
+
+
+def _unbounded(node: exp.Expr, typed: Typed, function: str, below: Sources) -> QueryError:
+    """Why a number has no bounds, and what to write: its column has none, or what is computed of it has."""
+    columns = list(node.find_all(exp.Column))
+    facts = [below.lookup(column) for column in columns]
+    numeric = all(fact.kind in NUMERIC for fact in facts)
+    bare = [fact for fact in facts if fact.kind in NUMERIC and fact.reach is None]
+    asked = said(node)
+    if columns and not bare:
+        names = " and ".join(dict.fromkeys(column.name for column in columns))
+        quotient = node.unnest()
+        reason, other = (
+            f"{names} {'have' if len(columns) > 1 else 'has'} bounds, but what is computed has none",
+            "",
+        )
+        low = 0 if _from_zero(typed) or (numeric and all(map(_from_zero, facts))) else -1
+        if not numeric:
+            reason = f"{names} is no number with bounds"
+        if isinstance(quotient, exp.Div) and numeric:
+            below_it = said(quotient.expression.unnest())
+            reason = f"{names} have bounds, but not their ratio, for {below_it} may be close to 0"
+            if function == "AVG":
+                other = f", or SUM({said(quotient.this)}) / SUM({below_it}) for the ratio of the totals"
+        return QueryError(
+            f"{function} needs bounds for {asked}: {reason}. Write {function}({asked}, "
+            f"contribution_bounds_per_row => ({low}, 1)), with what you expect for {low} and 1{other}."
+        )
+    column = next((column.name for column, fact in zip(columns, facts, strict=True) if fact in bare), asked)
+    return QueryError(
+        f"{function} needs bounds for {column}: ask the owner to declare them, or write "
+        f"{function}({asked}, contribution_bounds_per_row => (low, high)), or LEAST and "
+        "GREATEST around it."
+    )
 
 
 def moment_of(node: exp.Expr, function: str, test: exp.Expr | None, below: Sources) -> Operand:
