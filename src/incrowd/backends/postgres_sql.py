@@ -154,6 +154,7 @@ DIALECT = Dialect(
         exp.Literal: _literal,
         exp.TryCast: _try_cast,
         exp.RegexpFullMatch: _matches,
+        exp.RegexpLike: lambda node: exp.paren(node.copy()),
         exp.Round: _round,
         exp.Div: _plain_division,
         exp.IntDiv: _plain_division,

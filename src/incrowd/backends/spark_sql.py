@@ -22,6 +22,7 @@ from incrowd.backends.translation import (
     within_int64,
 )
 from incrowd.errors import BackendError
+from incrowd.query.pattern_reading import read
 
 PLACE = "__place"
 """The column that identifies a row of a table: unique, and the same at every read."""
@@ -97,6 +98,11 @@ def _matches(node: exp.Expr) -> exp.Expr:
             this=node.this.copy(), expression=exp.Literal.string(rf"\A(?:{node.expression.name})\z")
         )
     )
+
+
+def _found(node: exp.Expr) -> exp.Expr:
+    pattern = exp.Literal.string(read(node.expression.name).written("spark"))
+    return exp.paren(exp.RegexpLike(this=node.this.copy(), expression=pattern))
 
 
 def _bounded(node: exp.Expr) -> bool:
@@ -227,6 +233,7 @@ DIALECT = Dialect(
         exp.CTE: _cte,
         exp.TryCast: _try_cast,
         exp.RegexpFullMatch: _matches,
+        exp.RegexpLike: _found,
         exp.Floor: _floor,
         exp.Ceil: _floor,
         exp.Trunc: _trunc,

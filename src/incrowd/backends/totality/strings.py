@@ -9,6 +9,7 @@ from incrowd.backends.totality.forms import is_text, part_of
 from incrowd.backends.totality.values import LONGEST, Kind, Value, boolean, integer, text, time
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
 from incrowd.query.grammar import GRAMMARS
+from incrowd.query.pattern_reading import is_known
 from incrowd.query.wildcards import ESCAPE, is_respelled
 
 LONGEST_JOINED = 1_000_000
@@ -163,10 +164,13 @@ def _escaped(walk: Walk, node: exp.Expr, known: Environment) -> Value:
 
 
 def _matched(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    """A known pattern over a short text. Engines raise on patterns over hundreds of millions of letters."""
+    """A known pattern, or one that was read and written again, over a short text. Engines raise on patterns
+    over hundreds of millions of letters.
+    """
     parts_of(node, "this", "expression")
     pattern = _constant(node.expression)
-    if pattern not in _PATTERNS:
+    read = type(node) is exp.RegexpLike and is_known(pattern, walk.engine.name)
+    if pattern not in _PATTERNS and not read:
         raise NotTotalError(node, "the pattern is not known")
     if _text(walk, node.this, known).high > LONGEST_MATCHED:
         raise NotTotalError(node, "the text may be too long")
@@ -244,15 +248,14 @@ STRINGS: dict[type[exp.Expr], Rule] = {
     exp.Like: _like,
     exp.Escape: _escaped,
     exp.RegexpFullMatch: _matched,
+    exp.RegexpLike: _matched,
     exp.Collate: _collated,
 }
 POSTGRES_STRINGS: dict[type[exp.Expr], Rule] = {
-    exp.RegexpLike: _matched,
     exp.Translate: _translated,
     exp.Anonymous: _called,
 }
 SPARK_STRINGS: dict[type[exp.Expr], Rule] = {
-    exp.RegexpLike: _matched,
     exp.Translate: _translated,
     exp.Anonymous: _called,
 }

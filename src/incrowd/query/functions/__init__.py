@@ -12,6 +12,7 @@ from sqlglot import exp
 from incrowd.errors import QueryError
 from incrowd.query.functions.bits import BITS, bit_count
 from incrowd.query.functions.choices import CHOICES, first_known
+from incrowd.query.functions.matching import MATCHING
 from incrowd.query.functions.numbers import NUMBERS
 from incrowd.query.functions.padding import PADDING
 from incrowd.query.functions.powers import POWERS, squared
@@ -32,6 +33,7 @@ FUNCTIONS: dict[type[exp.Expr], Function] = {
     **TEXTS,
     **SEARCHING,
     **PADDING,
+    **MATCHING,
     **TIMES,
 }
 _BY_NAME: dict[str, Function] = {
