@@ -218,7 +218,9 @@ def _counts(result: pa.Table, part: int) -> np.ndarray[tuple[int], np.dtype[np.i
 
 def _released_by(index: int, measure: Measure, price: Price) -> Line:
     line = price.line(index, "quantile" if measure.buckets else "sum", measure.line)
-    assert line is not None
+    if line is None:
+        # Cells that are not released themselves: the next level that adds them up.
+        line = next(line for line in price.lines if line.leaf > index and line.target == measure.line)
     return line
 
 

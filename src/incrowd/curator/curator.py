@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from incrowd.backends import Backend, DuckDB, Progress, Reader, Snapshot, open_backend, open_frame
 from incrowd.catalog import Catalog, catalog_for, load, weak_promises
 from incrowd.catalog.addresses import wrong_account
-from incrowd.curator import affording, declared, piloting, preparing, releasing
+from incrowd.curator import adding_up, affording, declared, piloting, preparing, releasing
 from incrowd.curator.answer import Answer
 from incrowd.curator.census import ChosenCaps, choose_caps
 from incrowd.curator.data_versions import closed_version
@@ -245,8 +245,9 @@ class Curator:
             payment = self._recalled(question, price, version)
             if payment.recorded is not None:
                 return payment
-        for leaf in question.plan.leaves:
-            preparing.prove(leaf, self._backend)
+        for index, leaf in enumerate(question.plan.leaves):
+            if not leaf.adds_up(index):
+                preparing.prove(leaf, self._backend)
         words = question.request.sql if self.catalog.keep_questions else None
         analyst = self.catalog.analyst(question.request.analyst)
         payment = Payment(self._ledger, analyst, question.fingerprint(price), rows.version)
@@ -320,10 +321,13 @@ class Curator:
         `draw` is called before noise is drawn for it. `rows` are a snapshot; if None, rows as they are now.
         """
         pairs = zip(question.plan.leaves, question.keys, strict=True)
-        return tuple(
-            choose_caps(index, leaf, price, rows or self._backend, keys, progress, draw)
-            for index, (leaf, keys) in enumerate(pairs)
-        )
+        chosen: list[ChosenCaps] = []
+        for index, (leaf, keys) in enumerate(pairs):
+            if leaf.totals is not None and leaf.adds_up(index):
+                chosen.append(chosen[leaf.totals.finest])
+            else:
+                chosen.append(choose_caps(index, leaf, price, rows or self._backend, keys, progress, draw))
+        return tuple(chosen)
 
     def execute(
         self,
@@ -333,14 +337,19 @@ class Curator:
         rows: Reader | None = None,
     ) -> tuple[releasing.Exact, ...]:
         """Step 5: the exact numbers, from the engine; of a snapshot's rows, or as they are now."""
-        return tuple(
-            releasing.execute(leaf, caps, rows or self._backend, keys, progress)
-            for leaf, caps, keys in zip(question.plan.leaves, chosen, question.keys, strict=True)
-        )
+        exact: list[releasing.Exact] = []
+        parts = zip(question.plan.leaves, chosen, question.keys, strict=True)
+        for index, (leaf, caps, keys) in enumerate(parts):
+            if leaf.totals is not None and leaf.adds_up(index):
+                exact.append(adding_up.summed(exact[leaf.totals.finest], caps.bounded(leaf)))
+                continue
+            numbers = releasing.execute(leaf, caps, rows or self._backend, keys, progress)
+            exact.append(numbers if leaf.totals is None else adding_up.of_declared_groups(numbers))
+        return tuple(exact)
 
     def noise(self, exact: Sequence[releasing.Exact], price: Price) -> tuple[Released, ...]:
         """Step 6: noisy numbers in their place."""
-        return tuple(releasing.noise(index, numbers, price) for index, numbers in enumerate(exact))
+        return adding_up.noisy(exact, price)
 
     def record(self, payment: Payment, released: Sequence[Released]) -> None:
         """Step 7: keep what was released, so that the same question is free."""

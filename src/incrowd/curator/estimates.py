@@ -35,7 +35,7 @@ class Span:
     high: Floats
 
     @classmethod
-    def around(cls, value: Floats, halfwidth: float) -> Span:
+    def around(cls, value: Floats, halfwidth: Floats | float) -> Span:
         """The interval of one noisy number."""
         return cls(value, value - halfwidth, value + halfwidth)
 

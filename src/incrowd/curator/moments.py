@@ -35,7 +35,7 @@ def interval(
     aggregate: Aggregate,
     measures: Mapping[str, Measure],
     sums: Mapping[str, Floats],
-    deviations: Mapping[str, float],
+    deviations: Mapping[str, Floats | float],
     box: Span,
     confidence: float,
 ) -> Span:
@@ -46,7 +46,7 @@ def interval(
         plain = replace(aggregate, root=False)
         return interval(plain, measures, sums, deviations, squared, confidence).root()
 
-    def estimate(name: str = "", by: float = 0.0) -> Floats:
+    def estimate(name: str = "", by: Floats | float = 0.0) -> Floats:
         moved = {key: value + (by if key == name else 0.0) for key, value in sums.items()}
         return column(
             aggregate, measures, {key: Span.around(value, 0.0) for key, value in moved.items()}
@@ -75,7 +75,7 @@ def _varies(
     aggregate: Aggregate,
     measures: Mapping[str, Measure],
     sums: Mapping[str, Floats],
-    deviations: Mapping[str, float],
+    deviations: Mapping[str, Floats | float],
 ) -> NDArray[np.bool_]:
     """Where the variance that a slope divides by is far above its noise."""
     total, _, squares, _, count = aggregate.measures

@@ -153,9 +153,14 @@ def _at(answer: Answer, price: Price) -> Answer:
     """The answer as if its noise were that of another price."""
     released = []
     for index, (leaf, release) in enumerate(zip(answer.plan.leaves, answer.released, strict=True)):
+        # What is only added up moves with what it adds up.
+        sources = (index,) if leaf.totals is None else (index, leaf.totals.finest)
 
-        def ratio(kind: LineKind, target: str, index: int = index) -> float:
-            paid, other = (lines.line(index, kind, target) for lines in (answer.price, price))
+        def ratio(kind: LineKind, target: str, sources: tuple[int, ...] = sources) -> float:
+            paid, other = (
+                next(filter(None, (lines.line(source, kind, target) for source in sources)), None)
+                for lines in (answer.price, price)
+            )
             return 1.0 if paid is None or other is None else paid.epsilon_like / other.epsilon_like
 
         ratios: Mapping[str, float] = {

@@ -131,6 +131,8 @@ def released_numbers(
     """What each leaf released, under the names that the question gives its keys and aggregates."""
     tables = []
     for leaf, release in zip(plan.leaves, released, strict=True):
+        if not leaf.read:
+            continue
         table = released_table(leaf, release, confidence)
         labels = {name: column.label or name for name, column in leaf.columns.items()}
         for name, label in list(labels.items()):
@@ -190,6 +192,8 @@ def _refuse_settings(query: exp.Query) -> None:
 
 def released_table(leaf: Leaf, released: Released, confidence: float | None) -> pa.Table:
     """What a leaf released, as the table that the SQL above reads."""
+    if not leaf.read:
+        return _sample(leaf, ())
     columns = {key.name: released.table.column(key.name) for key in leaf.keys}
     spans = released.columns(leaf, confidence or 0.95)
     halves = released.halves(leaf, confidence or 0.95)

@@ -96,7 +96,9 @@ def prepare(
     postprocessing.check(plan, public)
     plan = in_best_norm(plan, chosen_delta(plan, request, catalog))
     plan = replace(plan, doubts=tuple(_decided(plan.doubts, backend)))
-    keys = tuple(public_keys(leaf, backend) for leaf in plan.leaves)
+    keys = tuple(
+        None if leaf.adds_up(index) else public_keys(leaf, backend) for index, leaf in enumerate(plan.leaves)
+    )
     return Prepared(request, plan, keys, public)
 
 

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from incrowd.curator.caveats import caveats
 from incrowd.curator.contribution import total_cap
+from incrowd.curator.level_shares import level_shares
 from incrowd.curator.lineage import origins
 from incrowd.curator.prices import LEAST_SHARE, Line, LineKind, Noise, Price
 from incrowd.curator.quantiles import TREE_ALONE, levels_of, shares_of
@@ -30,6 +31,7 @@ from incrowd.privacy import gaussian
 from incrowd.privacy.amounts import read
 from incrowd.privacy.gdp import largest_mu
 from incrowd.query import Leaf, Measure, Plan
+from incrowd.query.levels import families
 from incrowd.query.plan import FEW_SHOWN
 
 FEW_GROUPS = 8
@@ -85,6 +87,10 @@ def in_best_norm(plan: Plan, delta: float) -> Plan:
         return plan
     leaves = []
     for leaf in plan.leaves:
+        if leaf.totals is not None:
+            # Levels add up what is bounded in L1.
+            leaves.append(leaf)
+            continue
         pairs = [measure for measure in leaf.measures.values() if measure.level == "pair"]
         caps = [measure.cap for measure in pairs if measure.value is None]
         few = FEW_GROUPS if leaf.shown_by is None else FEW_SHOWN + 1
@@ -110,9 +116,12 @@ def price(
         raise InvalidInput("This plan was bounded for a delta above 0; bound it again with delta=0.")
     lines: list[Line] = []
     # As everywhere in accounting, a float stands for its shortest decimal: 0.1 is one tenth.
-    share = read(epsilon, "epsilon") / len(plan.leaves)
-    for index, leaf in enumerate(plan.leaves):
-        lines += _leaf_lines(index, leaf, share, read(delta, "delta") / len(plan.leaves), rescale)
+    own = {index: leaf for index, leaf in enumerate(plan.leaves) if not leaf.adds_up(index)}
+    share, part = read(epsilon, "epsilon") / len(own), read(delta, "delta") / len(own)
+    levels = families(plan.leaves)
+    for index, leaf in own.items():
+        stacked = {level: plan.leaves[level] for level in levels.get(index, [])}
+        lines += _over_levels(_leaf_lines(index, leaf, share, part, rescale), stacked)
     _refuse_too_little(lines, epsilon)
     stated = float(sum((line.delta for line in lines), Fraction(0)))
     spent = delta if any(line.noise == "gaussian" for line in lines) else stated
@@ -227,6 +236,23 @@ def _leaf_lines(index: int, leaf: Leaf, epsilon: Fraction, delta: Fraction, resc
     return lines
 
 
+def _over_levels(lines: list[Line], levels: Mapping[int, Leaf]) -> list[Line]:
+    """The lines of a leaf, with each sum shared among the levels that add it up, by their numbers."""
+    if not levels:
+        return lines
+    spread = []
+    for line in lines:
+        if line.kind != "sum":
+            spread.append(line)
+            continue
+        shares = level_shares(list(levels.values()), line.noise == "gaussian")
+        for level, share in zip(levels, shares, strict=True):
+            if share:
+                mu = line.mu * math.sqrt(share) * (1 - 2.0**-50)
+                spread.append(replace(line, leaf=level, epsilon=line.epsilon * share, mu=mu))
+    return spread
+
+
 def _census_weight(leaf: Leaf, weigh_key: str) -> float:
     if leaf.uncapped[weigh_key].ball:
         return _CENSUS["joint"]
@@ -255,7 +281,7 @@ def _with_known_caps(plan: Plan, lines: Sequence[Line]) -> Plan:
         caps = {}
         for weigh_key, measure in leaf.open_caps.items():
             names = _sharing(leaf, weigh_key)
-            if measure.census is None or leaf.keys or not _linear(leaf, names):
+            if measure.census is None or leaf.keys or leaf.adds_up(index) or not _linear(leaf, names):
                 continue
             epsilon = min(line.epsilon_like for line in lines if line.leaf == index and line.target in names)
             caps[weigh_key] = total_cap(measure, epsilon, leaf.distance)

@@ -91,7 +91,9 @@ def _numbers(
     """Every aggregate by a label of its own, with its leaf and what was released of it."""
     releases = released if released is not None else [None] * len(plan.leaves)
     times: Counter[str] = Counter()
-    for leaf, release in zip(plan.leaves, releases, strict=True):
+    for index, (leaf, release) in enumerate(zip(plan.leaves, releases, strict=True)):
+        if leaf.adds_up(index):
+            continue
         for aggregate in leaf.aggregates:
             times[aggregate.label] += 1
             again = f" ({times[aggregate.label]})" if times[aggregate.label] > 1 else ""

@@ -32,10 +32,10 @@ _FAINTEST = 1e-3
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of one number: "laplace" or "gaussian", and its scale in values."""
+    """The noise of one number: "laplace" or "gaussian", and its scale in values, of all groups or each."""
 
     kind: str
-    scale: float
+    scale: Floats | float
 
 
 def reach(first: Noise, second: Noise, factor: Floats, confidence: float) -> Floats:

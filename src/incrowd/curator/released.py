@@ -166,7 +166,7 @@ class Released:
             if aggregate.kind not in ("count", "sum") or name in self.factors:
                 continue
             noise = self.noise[name]
-            if noise.least is None:
+            if noise.least is None and self._spread(name) is None:
                 reach = max(noise.halfwidth(confidence), normal * noise.deviation)
                 reaches[aggregate.name] = math.hypot(reach, normal / 12**0.5 if aggregate.whole else 0.0)
         return reaches
@@ -183,9 +183,10 @@ class Released:
         shared_confidence = 1 - (1 - confidence) / len(aggregate.measures)
         spans = {}
         for name in aggregate.measures:
-            value, halfwidth = self._values(name), self.noise[name].halfwidth(shared_confidence)
+            value, halfwidth = self._values(name), self._reach(name, shared_confidence)
             if aggregate.kind in ("count", "sum") and name in self.factors:
-                spans[name] = self.factor(name).scaled(value, halfwidth, confidence)
+                widest = float(np.max(halfwidth, initial=0.0))
+                spans[name] = self.factor(name).scaled(value, widest, confidence)
             else:
                 spans[name] = Span.around(value, halfwidth)
             if aggregate.whole and name in self.stated:
@@ -198,13 +199,41 @@ class Released:
         if aggregate.kind in ("count", "sum"):
             return box
         sums = {name: self._values(name) for name in aggregate.measures}
-        deviations = {name: self.noise[name].deviation for name in aggregate.measures}
+        deviations = {name: self._deviation(name) for name in aggregate.measures}
         return moments.interval(aggregate, leaf.measures, sums, deviations, box, confidence)
 
     def _values(self, measure: str) -> Floats:
         steps = self.table.column(measure).to_numpy(zero_copy_only=False).astype(np.float64)
         values: Floats = steps * self.noise[measure].step
         return values
+
+    def _spread(self, measure: str) -> Floats | None:
+        """The standard deviations of a measure's errors, in values, where levels were made consistent."""
+        name = deviation_column(measure)
+        if name not in self.table.column_names:
+            return None
+        steps = self.table.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
+        return np.asarray(steps * self.noise[measure].step)
+
+    def _deviation(self, measure: str) -> Floats | float:
+        """The standard deviation of a measure's errors, in values."""
+        spread = self._spread(measure)
+        return self.noise[measure].deviation if spread is None else spread
+
+    def _reach(self, measure: str, confidence: float) -> Floats | float:
+        """How far a measure's errors reach, in values."""
+        spread = self._spread(measure)
+        if spread is None:
+            return self.noise[measure].halfwidth(confidence)
+        return spread * _reach_of_sums(self.noise[measure].kind, confidence)
+
+    def _in_values(self, measure: str, confidence: float) -> Noise:
+        """The law of a measure's errors; normal for sums of errors, wide enough for this confidence."""
+        spread = self._spread(measure)
+        if spread is None:
+            return self.noise[measure].in_values
+        normal = -NormalDist().inv_cdf((1 - confidence) / 2)
+        return Noise("gaussian", spread * (_reach_of_sums(self.noise[measure].kind, confidence) / normal))
 
     def _average(self, leaf: Leaf, aggregate: Aggregate, confidence: float) -> Span:
         """The ratio of a centred sum and a count, both noisy.
@@ -220,11 +249,11 @@ class Released:
             middle, between = measure.offset, aggregate.between
         bounds = (between[0] - middle, between[1] - middle)
         sums, rows = self._values(total), self._values(count)
-        noises = self.noise[total].in_values, self.noise[count].in_values
+        noises = self._in_values(total, confidence), self._in_values(count, confidence)
         low, high = interval(sums, rows, noises, bounds, confidence, KNOWN_IN_BALLS if measure.ball else 0.0)
         if measure.ball or aggregate.kind == "ratio":
             held = np.maximum(rows, 0.0)
-            ratio = sums * held / np.maximum(held**2 + self.noise[count].deviation ** 2, 1e-300)
+            ratio = sums * held / np.maximum(held**2 + self._deviation(count) ** 2, 1e-300)
         else:
             ratio = sums / np.maximum(rows, 1.0)
         return Span(np.clip(ratio, low, high), low, high) + middle
@@ -283,6 +312,11 @@ class Released:
         """
         table = self.table
         drawn = Counter(name.partition("@")[0] for name in table.column_names if name.endswith("_low"))
+        for name in self.noise:
+            spread = deviation_column(name)
+            if spread in table.column_names:
+                wider = pc.multiply(table.column(spread), ratios[name])
+                table = table.set_column(table.column_names.index(spread), spread, wider)
         for name in table.column_names:
             histogram, _, rest = name.partition("@")
             end = next((end for end in ("_low", "_high") if rest.endswith(end)), None)
@@ -355,6 +389,24 @@ class Released:
         places = order.to_numpy(zero_copy_only=False)
         trees = {name: tree.in_order(places) for name, tree in self.trees.items()}
         return replace(self, table=self.table.take(order), trees=trees)
+
+
+def deviation_column(measure: str) -> str:
+    """The column that says how far a consistent number may be off: a standard deviation, in steps.
+
+    >>> deviation_column("m0")
+    'm0@deviation'
+    """
+    return f"{measure}@deviation"
+
+
+def _reach_of_sums(kind: str, confidence: float) -> float:
+    """How many deviations the error of a sum reaches, whose parts have this noise.
+
+    A sum of Laplace errors has a tail between that of one Laplace error and the normal one (`pooled_ends`).
+    """
+    normal = -NormalDist().inv_cdf((1 - confidence) / 2)
+    return normal if kind == "gaussian" else max(normal, -math.log1p(-confidence) / math.sqrt(2))
 
 
 def rank_column(histogram: str, rank: float, end: str = "") -> str:

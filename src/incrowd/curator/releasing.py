@@ -112,7 +112,7 @@ def noise(index: int, exact: Exact, price: Price) -> Released:
     noisy: dict[str, Noisy] = {}
     counts: Steps | None = None
     if leaf.shown_by is None:
-        shown = _shown(index, exact, price)
+        shown = shown_by_keys(index, exact, price)
     else:
         shown, counts, noisy[leaf.shown_by] = _shown_by_count(index, exact, price, leaf.shown_by)
     picked = exact.groups.take(pa.array(shown))
@@ -169,7 +169,7 @@ def _shown_by_count(index: int, exact: Exact, price: Price, name: str) -> tuple[
     return candidates[passed], noisy[passed], noise
 
 
-def _shown(index: int, exact: Exact, price: Price) -> Steps:
+def shown_by_keys(index: int, exact: Exact, price: Price) -> Steps:
     """The places of the answer's groups: all public ones, or those whose noisy weight reaches T."""
     leaf = exact.leaf
     if exact.weights is None:

@@ -82,7 +82,7 @@ def sentences(plan: Plan, lines: Sequence[Line], released: Sequence[Released] | 
     """What is said about groups that are hidden: before a release, or after it."""
     said = []
     for index, leaf in enumerate(plan.leaves):
-        if leaf.public:
+        if leaf.public or leaf.adds_up(index):
             continue
         known = leaf if released is None else released[index].known(leaf)
         target = ("sum", leaf.shown_by) if leaf.shown_by is not None else ("keys", "keys")

@@ -16,9 +16,11 @@ from incrowd.query.aggregates import Aggregates, Expanding
 from incrowd.query.clause import clause_of
 from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
+from incrowd.query.grouping_sets import groupings
+from incrowd.query.levels import above_stack, leaves_of, stacked, with_keys
 from incrowd.query.obeying import held_to
 from incrowd.query.ownership import Sources, World, refuse_clauses, sources
-from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
+from incrowd.query.per_unit import all_keys, groups_by_unit, is_aggregating
 from incrowd.query.plan import Leaf, deciding, released_name
 from incrowd.query.sql import DIALECT, from_items
 from incrowd.query.suggestions import AGGREGATES, meant
@@ -123,24 +125,37 @@ class Cutter:
         return not groups_by_unit(inner, sources(inner, self.world))
 
     def _cut_leaf(self, select: exp.Select) -> exp.Select:
-        leaf, outer = self._leaf(select)
-        text = repr((leaf.rows.sql(DIALECT), leaf.keys, tuple(leaf.measures.values()), leaf.aggregates))
-        if text not in self.seen:
-            self.seen[text] = len(self.leaves)
-            self.leaves.append(leaf)
-        return outer.from_(exp.to_table(released_name(self.seen[text])))
+        leaf, rows, outer = self._leaf(select)
+        levels = groupings(select)
+        text = repr(
+            (leaf.rows.sql(DIALECT), leaf.keys, tuple(leaf.measures.values()), leaf.aggregates, levels)
+        )
+        first = self.seen.setdefault(text, len(self.leaves))
+        made = [deciding(leaf)] if levels is None else leaves_of(leaf, rows, levels, first)
+        if first == len(self.leaves):
+            self.leaves += made
+        if levels is None:
+            return outer.from_(exp.to_table(released_name(first)))
+        outer = above_stack(outer, bool(select.args.get("order")), len(leaf.keys))
+        return outer.from_(stacked(made, levels, leaf.keys, first))
 
-    def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select]:
+    def _leaf(self, select: exp.Select) -> tuple[Leaf, exp.Select, exp.Select]:
+        """The leaf, what it reads without its keys, and the SELECT above it."""
         refuse_clauses(select, "limit", "offset", "qualify", "windows")
         _refuse_adaptive(select, self.world)
         where = select.args.get("where")
         below = narrowed(sources(select, self.world), None if where is None else where.this)
-        nodes = group_keys(select)
+        levels, nodes = groupings(select), all_keys(select)
         keys = without_bins(tuple(key_for(index, node, below) for index, node in enumerate(nodes)))
         clause = clause_of(select)
         aggregates = Aggregates(below, tuple(nodes), self._rows(below), self.groups, clause=clause)
         expanding = Expanding(select, below.lookup)
-        outer = above(select, nodes, keys, aggregates.column, self._inner, expanding)
+
+        def other(part: exp.Expr) -> exp.Expr | None:
+            grouping = None if levels is None else levels.grouping(part)
+            return expanding(part) if grouping is None else grouping
+
+        outer = above(select, nodes, keys, aggregates.column, self._inner, other)
         if clause is not None:
             outer = held_to(clause, outer, keys, aggregates)
         rows = below.select(where)
@@ -149,11 +164,9 @@ class Cutter:
             # Rows without a unit belong to nobody.
             rows = rows.where(exp.Not(this=exp.Is(this=column.copy(), expression=exp.null())))
             rows = rows.select(exp.alias_(column.copy(), name))
-        for key in keys:
-            rows = rows.select(exp.alias_(key.sql.copy(), key.name))
         relations = {self.world.catalog.tables[name].relation for name in below.tables}
         leaf = Leaf(
-            rows,
+            with_keys(rows, keys),
             () if below.single and not aggregates.open else units,
             below.materialize,
             keys,
@@ -164,7 +177,7 @@ class Cutter:
             values=aggregates.values,
             until=upper_ends(select, self.world),
         )
-        return deciding(leaf), outer
+        return leaf, rows, outer
 
     def _rows(self, below: Sources) -> float | Census | None:
         """How many rows one unit counts for: as the analyst says, or the owner of a table that stands alone.

@@ -18,6 +18,7 @@ from incrowd.errors import QueryError
 from incrowd.query.combining import as_float
 from incrowd.query.expressions import as_condition, condition, total
 from incrowd.query.graded_cells import ROWS_OF_ONE
+from incrowd.query.grouping_sets import groupings, has_levels
 from incrowd.query.measure import MOST_BOUND
 from incrowd.query.ownership import Relation, Sources, carry_units, field_from
 from incrowd.query.sql import bounds_of
@@ -70,13 +71,24 @@ def group_keys(select: exp.Select) -> list[exp.Expr]:
             return plain
         return []
     others = any(value for key, value in group.args.items() if key not in ("expressions", "all"))
-    if others or group.find(exp.Cube, exp.Rollup, exp.GroupingSets):
-        raise QueryError("CUBE, ROLLUP and GROUPING SETS are not possible; ask for each grouping by itself.")
+    if others or has_levels(select):
+        raise QueryError(
+            "CUBE, ROLLUP and GROUPING SETS are not possible inside a sub-query per unit; write plain GROUP "
+            "BY there, and the levels in the outermost SELECT."
+        )
     return plain if group.args.get("all") else list(group.expressions)
+
+
+def all_keys(select: exp.Select) -> list[exp.Expr]:
+    """What the select groups by in any of its levels."""
+    levels = groupings(select)
+    return group_keys(select) if levels is None else list(levels.keys)
 
 
 def groups_by_unit(select: exp.Select, below: Sources) -> bool:
     """True if all of the unit's columns are keys, so that every group belongs to one unit."""
+    if has_levels(select):
+        return False
     return bool(below.parts) and set(below.parts) <= _unit_keys(select, below)
 
 

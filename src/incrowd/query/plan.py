@@ -115,6 +115,18 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """The place of a leaf among those whose numbers add up (`levels`)."""
+
+    finest: int
+    """The leaf by all keys, whose groups are added up."""
+    kept: tuple[int, ...]
+    """The places of the leaf's keys among those of the finest."""
+    asked: bool = True
+    """False for a finest leaf that is read by no SELECT: only its totals are released."""
+
+
+@dataclass(frozen=True)
 class Leaf:
     """The innermost aggregation over private rows: rows, keys, measures, and the columns they become."""
 
@@ -140,6 +152,17 @@ class Leaf:
     """The columns of balls, by name: their centres and spreads are bought before they are summed."""
     until: Mapping[str, End] = field(default_factory=dict)
     """The end of what is read of a table with periods, by table; none for tables that are read whole."""
+    totals: Totals | None = None
+    """Where the leaf is a level of several whose numbers add up."""
+
+    def adds_up(self, index: int) -> bool:
+        """Whether the leaf with this number adds up the groups of another, instead of reading rows."""
+        return self.totals is not None and self.totals.finest != index
+
+    @property
+    def read(self) -> bool:
+        """Whether a SELECT reads what it released, and not only its totals."""
+        return self.totals is None or self.totals.asked
 
     def in_l2(self) -> Leaf:
         """The leaf with the groups of a unit bounded in L2, for Gaussian noise.
@@ -335,6 +358,8 @@ class Plan:
             parts.append(spelled(leaf.rows, names_of(leaf.rows)))
             if leaf.distance != 1:
                 parts.append(f"distance {leaf.distance}")
+            if leaf.totals is not None:
+                parts.append(f"totals {leaf.totals}")
             parts.extend(
                 f"{aggregate.name} {aggregate.kind} {aggregate.measures} {aggregate.quantiles} "
                 f"{aggregate.sample} {aggregate.root}"

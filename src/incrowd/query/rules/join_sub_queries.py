@@ -30,7 +30,7 @@ from incrowd.errors import QueryError
 from incrowd.query.combining import comparable
 from incrowd.query.expressions import PUBLIC_LIST, total
 from incrowd.query.ownership import RESERVED, Sources, World, sources
-from incrowd.query.per_unit import group_keys, groups_by_unit, is_aggregating
+from incrowd.query.per_unit import all_keys, groups_by_unit, is_aggregating
 from incrowd.query.sql import DIALECT, from_items
 from incrowd.query.sub_queries import (
     Pair,
@@ -108,7 +108,7 @@ class _Joiner:
         if inner is None:
             return
         grouped = is_aggregating(self.select) and not _is_of_rows(node)
-        keys = [key.sql(DIALECT) for key in group_keys(self.select)] if grouped else []
+        keys = [key.sql(DIALECT) for key in all_keys(self.select)] if grouped else []
         if grouped and not groups_by_unit(self.select, self.below) and not _stands_in(node, keys):
             return  # over groups of people: refused where the groups are released
         if isinstance(node, exp.Exists):
