@@ -13,7 +13,7 @@ import pytest
 from incrowd.backends import release_statement
 from tests.backends.engines import ENGINES, house
 from tests.backends.houses import DAYS, INSTANTS, plan_of, run, tables_from
-from tests.query.times_asked import DIFFERENCES, PARTS, SHIFTS
+from tests.query.times_asked import DIFFERENCES, FORMATS, PARTS, SHIFTS
 
 EPOCH = dt.datetime(1970, 1, 1)
 TAME = [
@@ -65,13 +65,16 @@ def asked(expressions: list[str]) -> Any:
     return release_statement(leaf)
 
 
-GROUPS = {"shifts": SHIFTS, "differences": DIFFERENCES, "parts": PARTS}
+GROUPS = {"shifts": SHIFTS, "differences": DIFFERENCES, "parts": PARTS, "formats": FORMATS}
 
 
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_computes_the_same_times(engine: str, group: str) -> None:
-    names = [re.sub(r"\bm\b", "v.ts", re.sub(r"\b([dxy])\b", r"v.\1", sql)) for sql in GROUPS[group]]
+    names = [
+        re.sub(r"(?<![%-])\bm\b", "v.ts", re.sub(r"(?<![%-])\b([dxy])\b", r"v.\1", sql))
+        for sql in GROUPS[group]
+    ]
     names = [name.replace("v.y", "v.cat") for name in names]
     tables = rows_of([*TAME, *EDGES])
     for house_name in ("duckdb", engine):

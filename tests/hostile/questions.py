@@ -76,6 +76,7 @@ MORE_TIMES = (
     *("{d}", "{d} > DATE '2020-01-15'", "CAST({d} AS DATE)", "CAST({d} AS TIMESTAMP)", "CAST({d} AS TEXT)"),
     *("DATE_DIFF('month', {d}, {e})", "DATE_DIFF('microsecond', {e}, {d})", "EXTRACT(ISOYEAR FROM {d})",
       "EXTRACT(YEAR FROM AGE({d}, {e}))", "EPOCH({d})", "EXTRACT(HOUR FROM {e} - {d})"),
+    *("DAYNAME({d})", "STRFTIME({d}, '%G-W%V %B')", "LAST_DAY({d})"),
     *("DATE_TRUNC('month', {d})", "DATE_TRUNC('week', {d})", "DATE_TRUNC('hour', {d})",
       "COALESCE({d}, {e})"),
     *("{d} BETWEEN '0001-01-01' AND '9999-12-31'", "{d} = {e}", "LEAST({d}, DATE '2020-02-01')",

@@ -74,6 +74,19 @@ DIFFERENCES: dict[str, str] = {
     "YEAR(d - 7)": "",
     "EXTRACT(MONTH FROM m - INTERVAL '1 month')": "",
 }
+FORMATS: dict[str, str] = {
+    "DAYNAME(d)": "",
+    "DAYNAME(m)": "",
+    "MONTHNAME(d)": "",
+    "STRFTIME(m, '%Y-%m')": "",
+    "STRFTIME('%Y-%m-%d %H:%M:%S', m)": "STRFTIME(m, '%Y-%m-%d %H:%M:%S')",
+    "STRFTIME(d, '%A %a %B %b 100%% %-d/%-m')": "",
+    "STRFTIME(d, '%G-W%V-%u %j %w')": "",
+    "STRFTIME(d, '%F %T')": "STRFTIME(d, '%Y-%m-%d %H:%M:%S')",
+    "STRFTIME(d, '%y')": "",
+    "LAST_DAY(d)": "",
+    "LAST_DAY(m)": "",
+}
 PARTS: dict[str, str] = {
     **{
         f"EXTRACT({part} FROM {column})": ""

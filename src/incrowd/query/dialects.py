@@ -18,6 +18,7 @@ What it passes on although the meaning differs is mended or refused here, on the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 from sqlglot import exp
@@ -150,12 +151,28 @@ def _week_begun(node: exp.Expr) -> str:
     return "DATE_DIFF counts weeks of seven days here, and not the Mondays between; count days instead."
 
 
+def _format(node: exp.Expr) -> str:
+    """Formats of these dialects are read where they are digits alone, and signs between them.
+
+    The parser marks months of two digits as strict in some dialects.
+    """
+    form = node.args.get("format")
+    text = re.sub("%-?[YymdHMSj](strict)?", "", form.name) if isinstance(form, exp.Literal) else "x"
+    if "%" not in text and not any(letter.isalpha() for letter in text):
+        return ""
+    return (
+        "Of formats of dates, only years, months, days and times in digits are read; write the question in "
+        "DuckDB's words, with STRFTIME(d, '%B')."
+    )
+
+
 _REFUSED: Mapping[tuple[str, type[exp.Expr]], Callable[[exp.Expr], str]] = {
     ("postgres", exp.Div): _division,
     ("spark", exp.Cast): _whole_cast,
     ("spark", exp.TryCast): _whole_cast,
     ("bigquery", exp.Extract): _week,
     ("snowflake", exp.DateDiff): _week_begun,
+    **{(dialect, exp.TimeToStr): _format for dialect in ("postgres", "spark", "snowflake")},
     ("bigquery", exp.DatetimeDiff): _week_begun,
 }
 

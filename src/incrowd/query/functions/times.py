@@ -12,6 +12,7 @@ from incrowd.catalog.types import Kind
 from incrowd.errors import QueryError
 from incrowd.query.combining import as_moment, in_calendar
 from incrowd.query.differences import boundaries, elapsed, unit_asked
+from incrowd.query.functions.formats import FORMATS
 from incrowd.query.functions.parts import NAMED_PARTS, PART_NODES, inside_calendar
 from incrowd.query.functions.signature import Function, name_of
 from incrowd.query.moments import part
@@ -83,6 +84,7 @@ def since_1970(value: Typed) -> Typed:
 
 TIMES: dict[type[exp.Expr], Function] = {
     **PART_NODES,
+    **FORMATS,
     exp.TimestampTrunc: _truncate,
     exp.DateTrunc: _truncate,
     exp.DateDiff: _units_begun,
