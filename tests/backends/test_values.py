@@ -20,7 +20,7 @@ ROWS = st.lists(
 QUESTION = "SELECT k, COUNT(DISTINCT x) AS n FROM t GROUP BY k"
 
 
-def leaf_and_engine(rows: Rows, sql: str = QUESTION) -> tuple[Leaf, DuckDB]:
+def leaf_and_engine(rows: Rows, sql: str = QUESTION, **declared: dict[str, object]) -> tuple[Leaf, DuckDB]:
     units, keys, values = zip(*rows, strict=True) if rows else ((), (), ())
     columns = {
         "u": pa.array(units, pa.int64()),
@@ -28,7 +28,7 @@ def leaf_and_engine(rows: Rows, sql: str = QUESTION) -> tuple[Leaf, DuckDB]:
         "x": pa.array(values, pa.int64()),
     }
     frame = open_frame(pa.table(columns), "t")
-    catalog = catalog_for({"t": frame.types}, unit="u", domains={"k": ["a", "b"]}, budget=(1, 0))
+    catalog = catalog_for({"t": frame.types}, unit="u", domains={"k": ["a", "b"]}, budget=(1, 0), **declared)
     (leaf,) = bound(parse(sql), catalog, {}, Contribution()).leaves
     return leaf, DuckDB(catalog, {"t": frame})
 
@@ -118,3 +118,15 @@ def test_a_tuple_in_brackets_counts_with_its_nulls_and_a_list_without(listed: st
     assert len(value_columns(measure)) == (1 if listed == "x" else 2)
     result = engine.run(release_statement(capped).tree).to_pylist()
     assert next(row["n0"] for row in result if row["part"] == 0) * measure.step == many
+
+
+@pytest.mark.parametrize(("counted", "many"), [("x", 2), ("x + 1", 2), ("(x, k)", 3), ("x, k", 2)])
+def test_rows_that_break_the_declaration_count_nowhere(counted: str, many: int) -> None:
+    """They would make more values than there can be, by which intervals end."""
+    rows: Rows = [(1, "a", 1), (2, "b", 3), (3, "a", 4), (4, "a", None), (5, "b", -(2**62))]
+    sql = f"SELECT COUNT(DISTINCT {counted}) AS n FROM t"
+    leaf, engine = leaf_and_engine(rows, sql, bounds={"x": (1, 3)})
+    capped = leaf.with_caps(dict.fromkeys(leaf.open_caps, 8))
+    result = engine.run(release_statement(capped).tree).to_pylist()
+    step = next(iter(capped.measures.values())).step
+    assert next(row["n0"] for row in result if row["part"] == 0) * step == many

@@ -65,8 +65,28 @@ def test_absent_values_do_not_count() -> None:
     leaf = leaf_of("COUNT(DISTINCT f) FILTER (WHERE b)")
     present = leaf.measures["m0"].present
     assert present is not None and "Infinity" in present.sql("duckdb") and '"b"' in present.sql("duckdb")
-    assert leaf_of("COUNT(DISTINCT (x, f))").measures["m0"].present is None
-    assert leaf_of("COUNT(DISTINCT x, f)").measures["m0"].present is not None
+    assert leaf_of("COUNT(DISTINCT (grp, f))").measures["m0"].present is None
+    assert leaf_of("COUNT(DISTINCT grp, f)").measures["m0"].present is not None
+    assert leaf_of("COUNT(DISTINCT 1)").measures["m0"].present is not None
+
+
+@pytest.mark.parametrize(
+    ("counted", "test"),
+    [
+        ("x", "BETWEEN CAST('-5' AS BIGINT) AND CAST('20' AS BIGINT)"),
+        ("(x, grp)", "IS NULL"),
+        ("cat", "IN (CAST('1' AS BIGINT), CAST('2' AS BIGINT), CAST('3' AS BIGINT))"),
+        ("FLOOR(x / 5)", "BETWEEN CAST('-1' AS BIGINT) AND CAST('4' AS BIGINT)"),
+    ],
+)
+def test_what_the_declaration_rules_out_does_not_count(counted: str, test: str) -> None:
+    present = leaf_of(f"COUNT(DISTINCT {counted})").measures["m0"].present
+    assert present is not None and test in present.sql("duckdb")
+
+
+def test_bounds_far_apart_list_nothing() -> None:
+    (column,) = leaf_of("COUNT(DISTINCT ROUND(LEAST(GREATEST(f, -1e18), 1e18)))").aggregates
+    assert column.between == (0, math.inf)
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,17 @@ Where each has one, as orders do, C must be what a unit has. Nobody knows before
 are released: under a cap that suits units, and under a cap of 1. The second cannot exceed the first by more
 than noise, and stands for it where it is not less by more than noise (`curator.distinct`).
 
-Of a tuple in brackets, every combination counts, NULL or not, as in SQL; of a list, those without NULL.
+Of a tuple in brackets, every combination counts, NULL or not, as in SQL; of a list, those without NULL. What
+the owner's declaration rules out does not count, as it makes no group: so there are no more values than she
+lists, whatever rows hold, and a unit may have all of a few.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -25,10 +28,33 @@ from incrowd.query.expressions import total
 from incrowd.query.group_keys import as_key
 from incrowd.query.measure import Measure
 from incrowd.query.plan import Aggregate
-from incrowd.query.typed import Census, Typed, double, enumerated, said
+from incrowd.query.typed import ENUMERABLE, Census, Typed, double, enumerated, literal, said
 
 FEW = 16
 """Of so few values that there can be, a unit may have all: no cap has to be chosen."""
+FAR = 2**53
+"""Whole numbers beyond this are not told apart in float64, so bounds beyond it list nothing."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The values that a declaration allows: all between two ends, or those of a list."""
+
+    many: int
+    how: type[exp.Between | exp.In]
+    values: tuple[Any, ...]
+
+    def holds(self, key: exp.Expr, or_null: bool) -> exp.Expr:
+        """The condition for a key to be one of them, or NULL where that counts too."""
+        value, constants = exp.paren(key.copy()), [literal(value) for value in self.values]
+        if self.how is exp.Between:
+            inside: exp.Expr = exp.Between(this=value, low=constants[0], high=constants[1])
+        else:
+            inside = exp.In(this=value, expressions=constants)
+        if not or_null:
+            return inside
+        absent = exp.Is(this=value.copy(), expression=exp.null())
+        return exp.Or(this=exp.paren(inside), expression=absent)
 
 
 def count_values(listed: Sequence[exp.Expr], asked: Asked, leaf: Measuring) -> Aggregate:
@@ -43,9 +69,12 @@ def count_values(listed: Sequence[exp.Expr], asked: Asked, leaf: Measuring) -> A
     present = asked.test
     for part, key in zip(typed, keys, strict=True) if not together else ():
         present = both(present, _there(part, key))
+    limited = [_listed(part, facts, leaf) for part, facts in zip(parts, typed, strict=True)]
+    for facts, key, values in zip(typed, keys, limited, strict=True):
+        present = both(present, None if values is None else values.holds(key, together and facts.nullable))
     value = keys[0] if len(keys) == 1 else exp.Tuple(expressions=keys)
     measure = Measure("", "value", "own", present, value, 0, 1, label=label)
-    most = _most(parts, typed, leaf, together)
+    most = _most(limited, typed, together)
     cap = _cap(leaf, most)
     between = (0.0, most)
     if cap == 1:
@@ -63,25 +92,37 @@ def _there(typed: Typed, key: exp.Expr) -> exp.Expr | None:
     """The condition for a value to count: neither NULL nor NaN, which engines order above infinity."""
     if typed.kind == "float":
         return exp.LTE(this=key.copy(), expression=double(math.inf))
-    if not typed.nullable and key == typed.sql:
+    if not typed.nullable and typed.sql.find(exp.Column) is None:
         return None
     return exp.Not(this=exp.Is(this=exp.paren(key.copy()), expression=exp.null()))
 
 
-def _most(parts: Sequence[exp.Expr], typed: Sequence[Typed], leaf: Measuring, nulls: bool) -> float:
+def _listed(part: exp.Expr, typed: Typed, leaf: Measuring) -> Listed | None:
+    """The values that there can be, by what is declared; None where they are not listed."""
+    low, high = typed.low, typed.high
+    values = typed.values
+    if isinstance(part, exp.Column):
+        field = leaf.below.field(part)
+        values, limits = field.values, field.limits
+        if limits is not None and typed.kind == "date" and values is None:
+            days = enumerated(field)
+            return None if days is None else Listed(len(days), exp.Between, limits)
+    if values is None and typed.kind == "integer" and low is not None and high is not None:
+        first, last = math.ceil(low), math.floor(high)
+        return Listed(last - first + 1, exp.Between, (first, last)) if -FAR < first <= last < FAR else None
+    known = None if values is None else tuple(value for value in values if value is not None)
+    if not known or len(known) > ENUMERABLE or any(value != value for value in known):
+        return None
+    return Listed(len(known), exp.In, known)
+
+
+def _most(limited: Sequence[Listed | None], typed: Sequence[Typed], nulls: bool) -> float:
     """The most values that there can be, as far as they are listed; infinity where they are not."""
     most = 1.0
-    for part, facts in zip(parts, typed, strict=True):
-        listed = facts.values
-        if listed is None and isinstance(part, exp.Column):
-            listed = enumerated(leaf.below.field(part))
-        if listed is not None:
-            many = float(len(listed))
-        elif facts.kind == "integer" and facts.low is not None and facts.high is not None:
-            many = math.floor(facts.high) - math.ceil(facts.low) + 1.0
-        else:
+    for listed, facts in zip(limited, typed, strict=True):
+        if listed is None:
             return math.inf
-        most *= many + (nulls and facts.nullable)
+        most *= listed.many + (nulls and facts.nullable)
     return most
 
 
