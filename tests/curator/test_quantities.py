@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd import Curator
-from incrowd.curator.quantities import beyond_of, caps_of, factors_of, sentences
+from incrowd.curator.quantities import beyond_of, caps_of, factors_of, sentences, weighed_of
 from incrowd.curator.released import Noisy, Released, Stated
 from incrowd.curator.request import Request
 from incrowd.query import Plan
@@ -133,3 +133,16 @@ def test_what_was_not_scaled_has_no_factor() -> None:
 def test_a_sentence_says_cap_confidence_and_units(units: int, said: str) -> None:
     (sentence,) = sentences({"SUM(pay)": 12_345.678, "COUNT(*)": 3.0}, {"SUM(pay)": units}, 0.995)
     assert sentence == f"SUM(pay): each unit counts for at most 12,345.7; at 99.5% confidence, {said}"
+
+
+def test_a_sentence_about_an_average_says_that_rows_are_weighed() -> None:
+    """Beside an average of which extreme units count for less, the truth over all rows may lie elsewhere."""
+    plan = plan_of("SELECT AVG(pay), COUNT(*) FROM people")
+    assert weighed_of(plan) == {"AVG(pay)"}
+    (sentence,) = sentences({"AVG(pay)": 2.5}, {"AVG(pay)": 7}, 0.95, weighed=weighed_of(plan))
+    assert sentence == (
+        "AVG(pay): each unit counts for at most 2.5 rows, fewer if its values are extreme, so this is about "
+        "rows weighed so; at 95% confidence, at most 7 units would count for more."
+    )
+    (sentence,) = sentences({"AVG(pay)": 2.5}, {"AVG(pay)": 0}, 0.95, {"AVG(pay)"}, {"AVG(pay)"})
+    assert "at most 2.5 rows of each group, fewer if" in sentence and "no unit would count" in sentence

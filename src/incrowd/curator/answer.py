@@ -176,7 +176,11 @@ class Answer:
         if not self.plan.leaves:
             stated += self.plan.notes
         stated += quantities.sentences(
-            self.caps, self.beyond, self.confidence, quantities.by_group_of(self.plan)
+            self.caps,
+            self.beyond,
+            self.confidence,
+            quantities.by_group_of(self.plan),
+            quantities.weighed_of(self.plan),
         )
         stated += showing.sentences(self.plan, self.price.lines, self.released)
         stated += emptiness.sentences(self.plan, self.to_arrow(True))

@@ -62,11 +62,21 @@ def by_group_of(plan: Plan) -> set[str]:
     }
 
 
+def weighed_of(plan: Plan) -> set[str]:
+    """The labels of numbers in which a unit counts less for extreme values, and not for many rows alone."""
+    return {
+        label
+        for label, leaf, aggregate, _ in _numbers(plan, None)
+        if leaf.measures[aggregate.measures[0]].ball
+    }
+
+
 def sentences(
     caps: Mapping[str, float | None],
     beyond: Mapping[str, int],
     confidence: float,
     by_group: Collection[str] = (),
+    weighed: Collection[str] = (),
 ) -> list[str]:
     """What an answer says about its privately chosen caps.
 
@@ -77,7 +87,9 @@ def sentences(
     for label, units in beyond.items():
         many = "no unit" if units == 0 else "1 unit" if units == 1 else f"{units:,} units"
         most = "" if units == 0 else "at most "
-        where = " rows of each group" if label in by_group else ""
+        where = " rows of each group" if label in by_group else " rows" if label in weighed else ""
+        if label in weighed:
+            where += ", fewer if its values are extreme, so this is about rows weighed so"
         said.append(
             f"{label}: each unit counts for at most {caps[label]:,.6g}{where}; at {confidence * 100:g}% "
             f"confidence, {most}{many} would count for more."
