@@ -34,7 +34,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no database at all, but longer than the header of one would be" * 100)
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match="is not a ledger but some other file"):
+    with pytest.raises(LedgerError, match="is not a ledger, or no longer one"):
         Ledger.open(path, CATALOG)
     with pytest.raises(LedgerError, match=r"a file at .* already"):
         Ledger.found(path, CATALOG)

@@ -228,6 +228,21 @@ def test_an_altered_answer_is_not_given_out(tmp_path: Path) -> None:
         Ledger.open(path, CATALOG).recall("q0", "v", "analyst")
 
 
+@pytest.mark.parametrize("column", ["question = 'q1'", "data_version = 'w'"])
+@pytest.mark.parametrize("entries", [False, True], ids=["alone", "with its entry"])
+def test_an_answer_is_not_given_out_for_another_question(tmp_path: Path, column: str, entries: bool) -> None:
+    path = tmp_path / "a.ledger"
+    make(path)
+    with closing(Ledger.open(path, CATALOG)) as ledger:
+        tamper(path, f"UPDATE incrowd_answers SET {column} WHERE seq = 4")
+        if entries:
+            tamper(path, f"UPDATE incrowd_entries SET {column} WHERE seq = 4")
+        asked = {"question": "q0", "data_version": "v", "analyst": "analyst"}
+        name, value = column.replace("'", "").split(" = ")
+        with pytest.raises(LedgerError, match="entry 4 was altered"):
+            ledger.recall(**{**asked, name: value})
+
+
 @pytest.mark.parametrize("table", ["incrowd_entries", "incrowd_answers"])
 def test_the_database_itself_refuses_to_change_what_is_written(tmp_path: Path, table: str) -> None:
     path = tmp_path / "a.ledger"

@@ -35,6 +35,9 @@ def make(where: Path | str) -> None:
         ("DELETE FROM incrowd_answers", "lacks the answer of entry 4, whose question would be"),
         ("DELETE FROM incrowd_answers WHERE seq = 10", "lacks the answer of entry 10"),
         ("UPDATE incrowd_answers SET seq = seq + 1 WHERE seq = 10", "lacks the answer of entry 10"),
+        ("UPDATE incrowd_answers SET question = 'p' WHERE seq = 10", "lacks the answer of entry 10"),
+        ("UPDATE incrowd_answers SET data_version = 'w' WHERE seq = 10", "lacks the answer of entry 10"),
+        ("UPDATE incrowd_answers SET analyst = 'eve' WHERE seq = 10", "lacks the answer of entry 10"),
         ("UPDATE incrowd_entries SET hash = previous WHERE seq = 5", "its entry 6 does not follow"),
     ],
 )

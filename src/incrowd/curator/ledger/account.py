@@ -12,7 +12,6 @@ A ledger is founded once, on purpose (`Ledger.found`). Opening one never makes o
 from __future__ import annotations
 
 import contextlib
-import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator
@@ -273,7 +272,7 @@ class Ledger:
     def recall(self, question: str, data_version: str, analyst: str) -> bytes | None:
         """The recorded answer to the same question on the same data that `analyst` may see, her own first."""
         self.caps.held(analyst)
-        answers, entries = schema.answers.c, schema.entries.c
+        answers = schema.answers.c
         which = (answers.question == question) & (answers.data_version == data_version)
         with self._reading() as page:
             steering.in_force(self.caps, page.totals).held(analyst)
@@ -283,10 +282,18 @@ class Ledger:
             seen = [row for row in recorded if self.caps.may_see(analyst, row.analyst)]
             if not seen:
                 return None
-            seq = min(seen, key=lambda row: (row.analyst != analyst, row.seq)).seq
+            seq, whose = min(seen, key=lambda row: (row.analyst != analyst, row.seq))
             payload = page.connection.scalar(select(answers.payload).where(answers.seq == seq))
-            body = page.connection.scalar(select(entries.body).where(entries.seq == seq))
-        if body is None or payload is None or json.loads(body).get("payload") != digest(payload):
+            entry = entry_at(page.connection, seq)
+        # The entry, and not the table of answers, says whose answer to which question it is.
+        who = (whose, question, data_version)
+        if (
+            payload is None
+            or entry is None
+            or (entry.analyst, entry.question, entry.data_version) != who
+            or entry.hash != entry.sealed_hash()
+            or entry.content().get("payload") != digest(payload)
+        ):
             raise LedgerError(f"The answer of entry {seq} was altered; run incrowd ledger verify.")
         return bytes(payload)
 

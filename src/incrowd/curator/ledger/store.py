@@ -179,7 +179,7 @@ _READ_ONLY = (
     "cannot be written; let the curator write the file, those beside it (-wal, -shm) and their folder"
 )
 _MEANINGS = {
-    "file is not a database": "is not a ledger but some other file; name another path",
+    "file is not a database": "is not a ledger, or no longer one; restore it from a copy, or name its path",
     "malformed": "is damaged; restore it from a copy, and never start an empty one in its place",
     "unable to open": "cannot be opened; its folder must exist and be writable",
     "readonly": _READ_ONLY,
@@ -188,6 +188,7 @@ _MEANINGS = {
     "must be owner": "lacks a trigger that its tables' owner alone can put back; open it once as that role",
     "permission denied": "cannot be written; give the curator's role the right to write its tables",
     "locked|lock timeout": "stayed locked by another process; end that process and ask again",
+    "disk i/o error": "could not be read or written; make room on its disk, or mend it, and ask again",
     "full": "could not be written, since the disk is full; make room and ask again",
     "starting up|shutting down|recovery mode": "is being started or stopped; ask again in a moment",
     "connection refused": "cannot be reached; start its server",

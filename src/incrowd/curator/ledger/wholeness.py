@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, or_, select
+from sqlalchemy import Connection, Select, and_, func, or_, select
 
 from incrowd.curator.ledger import schema
 from incrowd.curator.ledger.pages import MEND, broken_chain, read_head
@@ -76,8 +76,9 @@ def _first_broken() -> Select[Any]:
 
 
 def _first_without_answer() -> Select[Any]:
-    """The number of the first entry whose answer is not there, although it says that one was recorded."""
+    """The number of the first entry whose answer is not there as its own, although it says that it is."""
     entries, answers = schema.entries, schema.answers
-    pairs = entries.outerjoin(answers, answers.c.seq == entries.c.seq)
+    same = [answers.c[name] == entries.c[name] for name in ("seq", "analyst", "question", "data_version")]
+    pairs = entries.outerjoin(answers, and_(*same))
     missing = (entries.c.kind == "answer") & answers.c.seq.is_(None)
     return select(func.min(entries.c.seq)).select_from(pairs).where(missing)
