@@ -221,6 +221,8 @@ class Spark:
 
     def _translate(self, tree: exp.Query) -> exp.Query:
         for window in tree.find_all(exp.Window):
+            if window.args.get("partition_by"):
+                continue
             select = window.find_ancestor(exp.Select)
             for table in select.find_all(exp.Table) if select is not None else ():
                 if table.name in self._views and table.name not in self._placed:

@@ -217,9 +217,11 @@ def _slice(node: exp.Expr) -> exp.Expr:
     return node
 
 
-def _row(node: exp.Expr) -> exp.Expr:
-    """ROW_NUMBER() becomes (file, row index): unique and stable across reads."""
-    return exp.column(PLACE, quoted=True)
+def _window(node: exp.Expr) -> exp.Expr:
+    """ROW_NUMBER() over a whole table becomes (file, row index): unique and stable across reads."""
+    if not node.args.get("partition_by"):
+        return exp.column(PLACE, quoted=True)
+    return node
 
 
 def _same(node: exp.Expr) -> exp.Expr:
@@ -255,7 +257,7 @@ DIALECT = Dialect(
         exp.TimestampTrunc: _truncate,
         exp.DateTrunc: _truncate,
         exp.DateDiff: lambda node: call("DATEDIFF", node.this, node.expression),
-        exp.Window: _row,
+        exp.Window: _window,
         # Spark's ROUND rounds halves away from zero, through exact decimals.
         **dict.fromkeys((exp.Round, exp.RowNumber), _same),
     },

@@ -40,6 +40,9 @@ SAME: frozenset[type[exp.Expr]] = frozenset(
         exp.Greatest, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseRightShift,
         # aggregates
         exp.Count, exp.Min, exp.Max,
+        # windows, whose orders and frames are written out
+        exp.Order, exp.Ordered, exp.WindowSpec, exp.Rank, exp.DenseRank, exp.Ntile, exp.Lag, exp.Lead,
+        exp.FirstValue, exp.LastValue, exp.NthValue,
         # text, by code points
         exp.Length, exp.Substring, exp.Left, exp.Right, exp.DPipe, exp.Replace,
     }

@@ -48,7 +48,7 @@ def above(
         if part.sql(DIALECT) in names:
             return exp.column(names[part.sql(DIALECT)])
         if isinstance(part, exp.Window):
-            return _window(_specified(part, windows), moved)
+            return _window(specified(part, windows), moved)
         if isinstance(part, exp.Query):
             return inner(part)
         meant = other(part)
@@ -81,14 +81,14 @@ def above(
     return outer
 
 
-def _specified(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
+def specified(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window:
     """The window with what the WINDOW clause says about its name written out."""
     if not window.alias:
         return window
     known = named.get(fold(window.alias))
     if known is None:
         raise QueryError(f"There is no window {window.alias}; name it with WINDOW {window.alias} AS (...).")
-    known = _specified(known, {name: other for name, other in named.items() if name != fold(known.name)})
+    known = specified(known, {name: other for name, other in named.items() if name != fold(known.name)})
     written = window.copy()
     written.set("alias", None)
     for part in _SPECIFIED:

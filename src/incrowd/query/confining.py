@@ -3,8 +3,8 @@
 Theorem. Let a leaf read a table T under the aliases a, b, ... anywhere in its FROM clause, and let each of
 them have an end e such that one of these conditions, joined to others by AND alone, says x < e or x <= e for
 T's column x: WHERE of the select that reads T; ON of the join that brings it in; WHERE further out, about a
-column that projections without grouping carry out unchanged. Then the leaf's rows are the same for any two
-states of T that agree on all rows whose x lies below the largest of these ends.
+column that projections without grouping or windows carry out unchanged. Then the leaf's rows are the same for
+any two states of T that agree on all rows whose x lies below the largest of these ends.
 
 Proof. A row of T whose x does not satisfy the condition, or is NULL, stands in no row of its select: an inner
 join drops what it is joined to. In a LEFT JOIN with T on the right, the condition in ON keeps it from
@@ -26,6 +26,7 @@ from incrowd.catalog.names import fold
 from incrowd.query.bounding import End, conjuncts, constant_in, limits_in
 from incrowd.query.ownership import World
 from incrowd.query.per_unit import is_aggregating
+from incrowd.query.windows import has_windows
 
 Ends = Mapping[str, End]
 """Upper ends by column."""
@@ -72,7 +73,7 @@ def _scans(select: exp.Select, outside: Ends) -> Iterator[tuple[str, Ends]]:
     `outside` are the ends that conditions further out put on the select's own columns.
     """
     known: dict[tuple[str, str], End] = {}
-    if not is_aggregating(select) and not select.args.get("distinct"):
+    if not is_aggregating(select) and not select.args.get("distinct") and not has_windows(select):
         for projected in select.expressions:
             column = projected.unalias()
             if projected.alias_or_name in outside and isinstance(column, exp.Column):

@@ -76,7 +76,8 @@ def _total(node: exp.Expr, lookup: Lookup) -> Typed:
         return handler(node, lookup)
     if isinstance(node, exp.Window):
         raise QueryError(
-            "Window functions over private rows are not possible; aggregate with GROUP BY first."
+            "Window functions over private rows are not possible here; compute them in a sub-query of FROM, "
+            "with PARTITION BY the person, and aggregate outside of it."
         )
     if isinstance(node, exp.AggFunc):
         raise QueryError(

@@ -155,12 +155,16 @@ def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources
     joins: list[exp.Join] = select.args.get("joins") or []
     numbered = numbered or bool(joins)
     alias = start.this.alias_or_name
-    first = _relation(start.this, world, numbered)
-    joined = Sources({alias: first}, exp.From(this=first.sql), (), _unit_columns(alias, first), first.single)
+    joined = sources_of(alias, _relation(start.this, world, numbered))
     for join in joins:
         _only(join, "this", "on", "side", "kind")
         joined = _join(joined, join, _relation(join.this, world, numbered))
     return joined
+
+
+def sources_of(alias: str, first: Relation) -> Sources:
+    """A relation as all that a select reads."""
+    return Sources({alias: first}, exp.From(this=first.sql), (), _unit_columns(alias, first), first.single)
 
 
 def _join(left: Sources, join: exp.Join, right: Relation) -> Sources:
@@ -345,8 +349,10 @@ def _numbered(table: str, fields: Mapping[str, Field], alias: exp.TableAlias) ->
 def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Relation:
     """A sub-query as a relation: a projection, or an aggregation per unit."""
     from incrowd.query.per_unit import aggregate_per_unit, is_aggregating
+    from incrowd.query.windows import has_windows, in_layers
 
-    refuse_clauses(select)
+    windows = has_windows(select)
+    refuse_clauses(select, *(("qualify", "windows") if windows else ()))
     below = sources(select, world, numbered)
     names = [column.alias_or_name for column in select.expressions]
     doubled = next((name for name in names if names.count(name) > 1), None)
@@ -354,6 +360,8 @@ def select_rows(select: exp.Select, world: World, numbered: bool = False) -> Rel
         raise QueryError(
             f"Two columns of a sub-query are called {doubled}; name one of them otherwise, with AS."
         )
+    if windows and below.units is not None:
+        select, below = in_layers(select, below)
     if is_aggregating(select) or select.args.get("distinct"):
         return aggregate_per_unit(select, below)
     fields: dict[str, Field] = {}

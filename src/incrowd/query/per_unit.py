@@ -42,11 +42,11 @@ def own_aggregates(node: exp.Expr) -> list[exp.AggFunc]:
     return [
         aggregate
         for aggregate in node.find_all(exp.AggFunc)
-        if aggregate.find_ancestor(exp.Select) is home and not _of_window(aggregate)
+        if aggregate.find_ancestor(exp.Select) is home and not of_window(aggregate)
     ]
 
 
-def _of_window(function: exp.AggFunc) -> bool:
+def of_window(function: exp.AggFunc) -> bool:
     """Whether it is the function of a window: such a one aggregates nothing, it runs over what there is."""
     around: exp.Expr = function
     while isinstance(around.parent, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
@@ -150,9 +150,9 @@ def _grouped(node: exp.Expr, keys: list[exp.Expr], lookup: Lookup) -> Typed:
         if any(part == key for key in keys):
             typed = total(part, lookup)
         elif isinstance(part, exp.Filter):
-            typed = _aggregate(part.this, lookup, condition(part.expression.this, lookup, "FILTER"))
+            typed = aggregate_of_unit(part.this, lookup, condition(part.expression.this, lookup, "FILTER"))
         elif isinstance(part, exp.AggFunc):
-            typed = _aggregate(part, lookup, None)
+            typed = aggregate_of_unit(part, lookup, None)
         if typed is None:
             return part
         name = f"a{len(stand_ins)}"
@@ -187,7 +187,9 @@ def _by(key: Typed, below: Sources) -> exp.Expr | None:
 Chosen = Callable[[exp.Expr], exp.Expr]
 
 
-def _aggregate(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
+def aggregate_of_unit(node: exp.Expr, lookup: Lookup, test: Typed | None) -> Typed:
+    """An aggregate of one unit's rows, of those that pass the test if there is one."""
+
     def chosen(sql: exp.Expr) -> exp.Expr:
         return sql if test is None else exp.Case(ifs=[exp.If(this=test.sql.copy(), true=sql)])
 

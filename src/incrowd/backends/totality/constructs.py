@@ -25,6 +25,7 @@ from incrowd.backends.totality.values import (
     numeric,
 )
 from incrowd.backends.totality.walk import Environment, NotTotalError, Rule, Walk, parts_of
+from incrowd.backends.totality.window_rules import windowed
 
 
 def _null(walk: Walk, node: exp.Expr, known: Environment) -> Value:
@@ -169,13 +170,6 @@ def _least_of_rows(walk: Walk, node: exp.Expr, known: Environment) -> Value:
     return value.but(null=True)
 
 
-def _numbered(walk: Walk, node: exp.Expr, known: Environment) -> Value:
-    parts_of(node, "this", "over")
-    if type(node.this) is not exp.RowNumber:
-        raise NotTotalError(node)
-    return integer(64, 1, MOST_ROWS, null=False)
-
-
 _COMMON: dict[type[exp.Expr], Rule] = {
     exp.Null: _null,
     exp.Boolean: _boolean,
@@ -198,10 +192,11 @@ _COMMON: dict[type[exp.Expr], Rule] = {
     **CONVERSIONS,
     **STRINGS,
     **MOMENTS,
+    exp.Window: windowed,
 }
 _OWN: dict[str, dict[type[exp.Expr], Rule]] = {
-    "duckdb": {exp.Round: rounding, exp.Window: _numbered, **DUCKDB_MOMENTS},
-    "postgres": {exp.Round: rounding, exp.Window: _numbered, **POSTGRES_STRINGS, **POSTGRES_MOMENTS},
+    "duckdb": {exp.Round: rounding, **DUCKDB_MOMENTS},
+    "postgres": {exp.Round: rounding, **POSTGRES_STRINGS, **POSTGRES_MOMENTS},
     "spark": {
         exp.Case: limb_sum,
         exp.Rint: rounding,
