@@ -223,6 +223,8 @@ def sources_for(mode: str) -> list[Source]:
         *sources,
         Source(f"visits AS v JOIN steps AS s ON {on}", both, (*v[1], "s.m > 3"), (*v[2], "s.m"), unit),
         Source(f"visits AS v LEFT JOIN steps AS s ON {on} AND s.m > 0", both, v[1], (*v[2], "s.m"), unit),
+        Source(f"visits AS v FULL JOIN steps AS s ON {on} AND s.m > 0", both, v[1], (*v[2], "s.m")),
+        Source(f"visits AS v RIGHT JOIN steps AS s ON {on} AND s.m > v.x", both, v[1], (*v[2], "s.m")),
         Source(
             "steps AS s",
             ("s.m", "s.w"),

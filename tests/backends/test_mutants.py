@@ -11,8 +11,7 @@ from sqlglot import exp
 from incrowd.backends import DuckDB, balls, statement
 from incrowd.backends.measures import weight_of
 from incrowd.backends.trees import applied, chosen, column, integer, joined
-from incrowd.query import Leaf, per_unit
-from incrowd.query import ownership as relations
+from incrowd.query import Leaf, joining, per_unit
 from incrowd.query.typed import Typed, double
 from tests.backends.exactness import check_exactness
 from tests.backends.grammar import Asked, Source
@@ -100,7 +99,7 @@ def test_rows_of_nobody_that_are_kept_are_caught(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_join_of_private_tables_without_the_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relations, "_joins_on_unit", lambda *_: True)
+    monkeypatch.setattr(joining, "_joins_on_unit", lambda *_: True)
     caught("SELECT COUNT(*) FROM visits AS v JOIN steps AS s ON v.x = s.m")
 
 

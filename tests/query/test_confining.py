@@ -67,7 +67,7 @@ selects = st.one_of(
     st.builds(
         "SELECT COUNT(*) AS n FROM {} AS a {} JOIN {} AS b ON a.id = b.id AND {} WHERE {}".format,
         st.sampled_from(["t", "s", "(SELECT * FROM t)"]),
-        st.sampled_from(["", "LEFT"]),
+        st.sampled_from(["", "LEFT", "RIGHT", "FULL"]),
         st.sampled_from(["t", "s", "(SELECT id, day, k FROM t WHERE day < '2026-01-01')"]),
         conditions("a", "b"),
         conditions("a", "b"),

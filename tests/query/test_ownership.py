@@ -54,6 +54,19 @@ OWNED = [
         "WHERE q.n > 1"
     ),
     "SELECT DISTINCT user_id AS who FROM visits",
+    "SELECT s.user_id AS who FROM visits AS v RIGHT JOIN steps AS s ON v.user_id = s.user_id AND v.x > s.m",
+    (
+        "SELECT w.user_id AS who FROM visits AS v JOIN steps AS s ON v.user_id = s.user_id RIGHT JOIN visits "
+        "AS w ON w.user_id = s.user_id AND w.x > s.m"
+    ),
+    (
+        "SELECT COALESCE(s.user_id, v.user_id) AS who FROM visits AS v FULL JOIN steps AS s ON s.user_id = "
+        "v.user_id AND v.x > s.m"
+    ),
+    "SELECT v.user_id AS who FROM visits AS v FULL JOIN cities AS c ON c.city = v.city",
+    "SELECT v.user_id AS who FROM cities AS c LEFT JOIN visits AS v ON c.city = v.city",
+    "SELECT v.user_id AS who FROM cities AS c FULL JOIN visits AS v ON c.city = v.city",
+    "SELECT v.user_id AS who FROM visits AS v, steps AS s WHERE v.user_id = s.user_id",
     "SELECT q.who FROM (SELECT user_id AS who FROM visits) AS q JOIN steps AS s ON q.who = s.user_id",
 ]
 
@@ -278,18 +291,34 @@ def test_sources_know_their_tables_and_columns() -> None:
         ),
         (
             "user",
-            "SELECT v.x FROM cities AS c LEFT JOIN visits AS v ON c.city = v.city",
-            "Put the private table v first: FROM v LEFT JOIN the public table.",
+            (
+                "SELECT v.x FROM cities AS c JOIN cities AS d ON d.size = c.size FULL JOIN visits AS v ON "
+                "c.city = v.city"
+            ),
+            "Put the private table v first: FROM v LEFT JOIN the public tables, one by one.",
         ),
         (
             "user",
-            "SELECT v.x FROM visits AS v RIGHT JOIN cities AS c ON c.city = v.city",
-            "A RIGHT JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left.",
+            "SELECT c.size FROM cities AS c FULL JOIN cities AS d ON c.city = d.city",
+            "A FULL JOIN of public tables is not possible here; use JOIN or LEFT JOIN.",
         ),
         (
             "user",
-            "SELECT v.x FROM visits AS v FULL JOIN cities AS c ON c.city = v.city",
-            "A FULL JOIN is not possible here",
+            "SELECT v.x FROM visits AS v FULL JOIN steps AS s ON v.x = s.m",
+            "Joining s would mix rows of different people",
+        ),
+        (
+            "user",
+            (
+                "SELECT v.x FROM visits AS v FULL JOIN steps AS s ON v.user_id = s.user_id JOIN visits AS w "
+                "ON w.user_id = v.user_id"
+            ),
+            "Joining w would mix rows of different people",
+        ),
+        (
+            "user",
+            "SELECT v.x FROM visits AS v RIGHT JOIN steps AS s ON v.x = s.m",
+            "Joining v would mix rows of different people",
         ),
         (
             "user",

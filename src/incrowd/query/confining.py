@@ -2,14 +2,14 @@
 
 Theorem. Let a leaf read a table T under the aliases a, b, ... anywhere in its FROM clause, and let each of
 them have an end e such that one of these conditions, joined to others by AND alone, says x < e or x <= e for
-T's column x: WHERE of the select that reads T; ON of the join that brings it in; WHERE further out, about a
-column that projections without grouping or windows carry out unchanged. Then the leaf's rows are the same for
-any two states of T that agree on all rows whose x lies below the largest of these ends.
+T's column x: WHERE of the select that reads T; ON of the JOIN or LEFT JOIN that brings it in; WHERE further
+out, about a column that projections without grouping or windows carry out unchanged. Then the leaf's rows are
+the same for any two states of T that agree on all rows whose x lies below the largest of these ends.
 
 Proof. A row of T whose x does not satisfy the condition, or is NULL, stands in no row of its select: an inner
 join drops what it is joined to. In a LEFT JOIN with T on the right, the condition in ON keeps it from
-matching. If the condition is in WHERE, the row on the left survives neither joined to it nor alone, for then
-x is NULL. A condition on a projected column may be moved below the projection.
+matching. If the condition is in WHERE, the row on the other side survives neither joined to it nor alone, for
+then x is NULL. A condition on a projected column may be moved below the projection.
 
 Anything else (OR, NOT, a function of x, a constant with a time zone, FILTER, HAVING) confines nothing here,
 and the question is about the whole table.
@@ -84,6 +84,8 @@ def _scans(select: exp.Select, outside: Ends) -> Iterator[tuple[str, Ends]]:
     items = [] if start is None else [start.this]
     for join in select.args.get("joins") or ():
         items.append(join.this)
+        if join.side in ("RIGHT", "FULL"):
+            continue  # It keeps the rows on its right that match nothing.
         for column, end in _ends_in(join.args.get("on")):
             if column.table == join.this.alias_or_name:
                 _note(known, column, end)

@@ -8,8 +8,8 @@ rows and changes no other. What keeps ownership:
 - filters, projections and expressions work on one row;
 - a join with a public table works on one private row (it may multiply it: weights bound that);
 - a join of private tables on all of the unit's columns combines rows of one unit;
-  (a field marked as the unit's is never anything else in a private row: LEFT JOIN takes the mark off its
-  right side)
+  (a field marked as the unit's is never anything else in a private row: a join takes the mark off a side that
+  may be missing, see `joining`)
 - an aggregation or DISTINCT whose keys contain the unit's columns combines rows of one unit.
 
 Everything else over private rows is refused, and so is every modifier that is not listed here.
@@ -26,7 +26,6 @@ from incrowd.catalog import Catalog
 from incrowd.catalog.names import fold
 from incrowd.catalog.types import TIMES
 from incrowd.errors import QueryError
-from incrowd.query.bounding import conjuncts
 from incrowd.query.expressions import condition, total
 from incrowd.query.growth import weight_of
 from incrowd.query.typed import Field, Lookup, Typed, field_of, lookup_in, said
@@ -103,7 +102,8 @@ class Sources:
     items: Mapping[str, Relation]
     from_: exp.From
     joins: tuple[exp.Join, ...]
-    units: tuple[exp.Column, ...] | None
+    units: tuple[exp.Expr, ...] | None
+    """What holds the unit: columns, or COALESCE of the two sides of a FULL JOIN."""
     single: bool = False
     unmultiplied: bool = True
     """Whether each row is another row of the first relation."""
@@ -149,79 +149,24 @@ def sources(select: exp.Select, world: World, numbered: bool = False) -> Sources
 
     numbered: True if rows that are units of their own need a number, because a join above may multiply them.
     """
+    from incrowd.query.joining import joined
+
     start = select.args.get("from_")
     if start is None:
         raise QueryError("The question names no table; add FROM and a table of the catalog.")
     joins: list[exp.Join] = select.args.get("joins") or []
     numbered = numbered or bool(joins)
     alias = start.this.alias_or_name
-    joined = sources_of(alias, _relation(start.this, world, numbered))
+    below = sources_of(alias, _relation(start.this, world, numbered))
     for join in joins:
         _only(join, "this", "on", "side", "kind")
-        joined = _join(joined, join, _relation(join.this, world, numbered))
-    return joined
+        below = joined(below, join, _relation(join.this, world, numbered))
+    return below
 
 
 def sources_of(alias: str, first: Relation) -> Sources:
     """A relation as all that a select reads."""
-    return Sources({alias: first}, exp.From(this=first.sql), (), _unit_columns(alias, first), first.single)
-
-
-def _join(left: Sources, join: exp.Join, right: Relation) -> Sources:
-    """The sources with one more relation."""
-    alias = join.this.alias_or_name
-    items = {**left.items, alias: right}
-    on = join.args.get("on")
-    lookup = lookup_in({name: relation.fields for name, relation in items.items()})
-    test = None if on is None else condition(on, lookup, "JOIN ... ON")
-    side, kind = _side_and_kind(join)
-    units = _joined_units(left, right, alias, test, items, side)
-    written = exp.Join(this=right.sql, side=side or None, kind=kind or None)
-    written.set("on", None if test is None else test.sql)
-    if side == "LEFT":
-        items[alias] = _optional(right)
-    unique = right.unique is not None and right.unique <= _equated(test, alias)
-    single = left.single and (unique or (right.private and right.single))
-    unmultiplied = left.unmultiplied and unique
-    return Sources(items, left.from_, (*left.joins, written), units, single, unmultiplied)
-
-
-def _side_and_kind(join: exp.Join) -> tuple[str, str]:
-    """LEFT or nothing, and INNER, CROSS, OUTER or nothing; refuses all other joins."""
-    side, kind = join.side.upper(), join.kind.upper()
-    if kind not in ("", "INNER", "CROSS", "OUTER"):
-        raise QueryError(f"A {kind} JOIN is not possible here; use JOIN ... ON or LEFT JOIN ... ON.")
-    if side not in ("", "LEFT"):
-        raise QueryError(
-            f"A {side} JOIN is not possible here; use JOIN, or LEFT JOIN with the private table on the left."
-        )
-    if kind == "OUTER" and side == "":
-        raise QueryError("An OUTER JOIN needs its side; write LEFT JOIN.")
-    return side, kind
-
-
-def _joined_units(
-    left: Sources, right: Relation, alias: str, test: Typed | None, items: Mapping[str, Relation], side: str
-) -> tuple[exp.Column, ...] | None:
-    """Whose rows the join yields; refuses to mix the rows of two units."""
-    if not right.private:
-        return left.units
-    if left.units is None:
-        if side == "LEFT":
-            raise QueryError(f"Put the private table {alias} first: FROM {alias} LEFT JOIN the public table.")
-        return _unit_columns(alias, right)
-    if len(left.units) != len(right.units or ()) or not _joins_on_unit(test, items, alias):
-        raise QueryError(
-            f"Joining {alias} would mix rows of different people; join private tables on the protected unit "
-            f"({_unit_said(items)}), with AND for more conditions."
-        )
-    return left.units
-
-
-def _optional(right: Relation) -> Relation:
-    """The right side of a LEFT JOIN. Its columns are NULL where nothing matches, so none names the unit."""
-    fields = {name: replace(field, nullable=True, unit="") for name, field in right.fields.items()}
-    return replace(right, fields=fields)
+    return Sources({alias: first}, exp.From(this=first.sql), (), unit_columns(alias, first), first.single)
 
 
 def _only(node: exp.Expr, *allowed: str) -> None:
@@ -238,57 +183,11 @@ def _only(node: exp.Expr, *allowed: str) -> None:
         raise QueryError(f"Name the columns of {alias.name} inside its SELECT, with AS.")
 
 
-def _unit_said(items: Mapping[str, Relation]) -> str:
-    """The unit's columns, as the user would join them."""
-    names = [
-        f"{alias}.{name}"
-        for alias, relation in items.items()
-        for name, field in relation.fields.items()
-        if field.unit and relation.private
-    ]
-    return (
-        " = ".join(names) or "each row is a unit of its own here and cannot be joined to other private rows"
-    )
-
-
-def _unit_columns(alias: str, relation: Relation) -> tuple[exp.Column, ...] | None:
+def unit_columns(alias: str, relation: Relation) -> tuple[exp.Expr, ...] | None:
+    """The unit's columns in a FROM item; None if it is public."""
     if relation.units is None:
         return None
     return tuple(exp.column(name, table=alias, quoted=True) for name in relation.units)
-
-
-def _joins_on_unit(test: Typed | None, items: Mapping[str, Relation], alias: str) -> bool:
-    """True if the condition equates every column of the unit on both sides; AND may add more conditions.
-
-    Only bare columns count: a cast or any other function may map two units to one value.
-    """
-    parts = unit_parts(items[alias].units)
-    equated = set()
-    for node in conjuncts(None if test is None else test.sql):
-        if isinstance(node, exp.EQ):
-            sides = (node.this, node.expression)
-            if all(isinstance(column, exp.Column) for column in sides) and alias in {
-                column.table for column in sides
-            }:
-                one, two = (items[column.table].fields[column.name].unit for column in sides)
-                if one == two and sides[0].table != sides[1].table:
-                    equated.add(one)
-    return bool(parts) and set(parts) <= equated
-
-
-def _equated(test: Typed | None, alias: str) -> set[str]:
-    """The columns of a relation that a condition equates with something of the others.
-
-    Only bare columns count: two values of one column may be cast to one.
-    """
-    names = set()
-    for node in conjuncts(None if test is None else test.sql):
-        if isinstance(node, exp.EQ | exp.NullSafeEQ):
-            for one, other in ((node.this, node.expression), (node.expression, node.this)):
-                others = {column.table for column in other.find_all(exp.Column)}
-                if isinstance(one, exp.Column) and one.table == alias and alias not in others:
-                    names.add(one.name)
-    return names
 
 
 def unit_parts(units: Sequence[object] | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from incrowd.catalog import Catalog
 from incrowd.errors import QueryError
 from incrowd.query.growth import within_time
 from incrowd.query.leaves import Cutter
+from incrowd.query.lone_rows import lone_rows
 from incrowd.query.mismatches import mismatches
 from incrowd.query.ownership import World
 from incrowd.query.plan import Plan, released_index
@@ -51,6 +52,7 @@ def bound(
             written = tree.copy()
             outer = cutter.cut(tree)
             doubts = mismatches(written, world)
+            lone = lone_rows(written, world)
         _check_outer(outer, world)
     except RecursionError:
         raise QueryError("The SQL is nested too deeply to be planned; write it in smaller steps.") from None
@@ -62,7 +64,7 @@ def bound(
         raise QueryError(
             f"Two columns of the answer are called {doubled}; give one of them another name with AS."
         )
-    return Plan(tuple(cutter.leaves), outer, question.options, columns, _notes(question), doubts)
+    return Plan(tuple(cutter.leaves), outer, question.options, columns, (*_notes(question), *lone), doubts)
 
 
 def _notes(question: Question) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from incrowd.query.rules.list_public import list_public
 from incrowd.query.rules.name_aggregates import name_aggregates
 from incrowd.query.rules.name_columns import name_columns
 from incrowd.query.rules.qualify_names import qualify_names
+from incrowd.query.rules.turn_joins import turn_joins
 
 Rule = Callable[[exp.Query, World], exp.Query]
 RULES: tuple[Rule, ...] = (
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     inline_ctes,
     drop_schemas,
     qualify_names,
+    turn_joins,
     list_public,
     join_sub_queries,
 )
