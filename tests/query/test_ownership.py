@@ -342,7 +342,7 @@ def test_sources_know_their_tables_and_columns() -> None:
         (
             "user",
             "SELECT q.x FROM (SELECT x FROM visits UNION SELECT m FROM steps) AS q",
-            "UNION and the like over private rows are not possible; ask each part by itself.",
+            "UNION compares rows of different people unless each part shows the protected unit",
         ),
         (
             "user",

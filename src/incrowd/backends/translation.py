@@ -27,6 +27,7 @@ SAME: frozenset[type[exp.Expr]] = frozenset(
     {
         # clauses
         exp.Select, exp.From, exp.Join, exp.Where, exp.Group, exp.Having, exp.With, exp.CTE, exp.Union,
+        exp.Intersect, exp.Except,
         exp.Subquery, exp.Table, exp.TableAlias, exp.Alias, exp.Values, exp.Tuple, exp.Distinct, exp.Column,
         exp.Identifier, exp.Star,
         # constants and types

@@ -114,9 +114,14 @@ class Cutter:
         """True if a FROM item aggregates over people, rather than within each person."""
         if not isinstance(node, exp.Subquery) or not self.world.private(node):
             return False
-        inner = node.this
+        return self._aggregates(node.this)
+
+    def _aggregates(self, inner: exp.Expr) -> bool:
+        """The same of a sub-query: of a set operation, if any of its parts does."""
+        if isinstance(inner, exp.SetOperation):
+            return any(self._aggregates(side.unnest()) for side in (inner.this, inner.expression))
         if not isinstance(inner, exp.Select):
-            return isinstance(inner, exp.SetOperation)
+            return False
         below = from_items(inner)
         if not below or any(self._released(item) for item in below):
             return True

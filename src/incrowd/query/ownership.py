@@ -10,7 +10,8 @@ rows and changes no other. What keeps ownership:
 - a join of private tables on all of the unit's columns combines rows of one unit;
   (a field marked as the unit's is never anything else in a private row: a join takes the mark off a side that
   may be missing, see `joining`)
-- an aggregation or DISTINCT whose keys contain the unit's columns combines rows of one unit.
+- an aggregation or DISTINCT whose keys contain the unit's columns combines rows of one unit;
+- UNION ALL keeps rows, and set operations that show the unit compare rows of one unit (`stacking`).
 
 Everything else over private rows is refused, and so is every modifier that is not listed here.
 """
@@ -202,10 +203,13 @@ def _relation(node: exp.Expr, world: World, numbered: bool) -> Relation:
         return _table(node, world, numbered)
     if isinstance(node, exp.Subquery):
         _only(node, "this", "alias")
+        if isinstance(node.this, exp.SetOperation):
+            from incrowd.query.stacking import stacked
+
+            rows = stacked(node.this, world)
+            return replace(rows, sql=exp.Subquery(this=rows.sql, alias=_alias(node)))
         if not isinstance(node.this, exp.Select):
-            raise QueryError(
-                "UNION and the like over private rows are not possible; ask each part by itself."
-            )
+            raise QueryError(f"{said(node)} cannot stand in FROM here; write a SELECT in its brackets.")
         rows = select_rows(node.this, world, numbered)
         return replace(rows, sql=exp.Subquery(this=rows.sql, alias=_alias(node)))
     raise QueryError(f"{said(node)} cannot stand in FROM here; name a table of the catalog or a sub-query.")

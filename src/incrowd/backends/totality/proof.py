@@ -127,8 +127,8 @@ class _Scope:
     def columns(self, query: exp.Expr) -> Columns:
         """The columns of a query, after a proof of each of its expressions."""
         scope = self._with(query)
-        if isinstance(query, exp.Union):
-            return scope._union(query)
+        if isinstance(query, exp.Union | exp.Intersect | exp.Except):
+            return scope._stacked(query)
         if isinstance(query, exp.Subquery):
             parts_of(query, "this", "alias")
             return scope.columns(query.this)
@@ -150,8 +150,8 @@ class _Scope:
             scope = _Scope(self._engine, {**scope._tables, name: columns}, self._keys)
         return scope
 
-    def _union(self, query: exp.Union) -> Columns:
-        parts_of(query, "this", "expression", "with_")
+    def _stacked(self, query: exp.SetOperation) -> Columns:
+        parts_of(query, "this", "expression", "distinct", "with_")
         sides = [self.columns(side) for side in (query.this, query.expression)]
         if len(sides[0]) != len(sides[1]):
             raise NotTotalError(query)
