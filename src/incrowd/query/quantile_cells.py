@@ -29,7 +29,7 @@ def ranks_of(node: exp.Expr, label: str) -> tuple[float, ...]:
     if isinstance(asked, exp.Array | exp.Tuple):
         function = label.partition("(")[0]
         raise QueryError(
-            f"Write one {function} for each rank, such as {function}(x, 0.25), {function}(x, 0.75): "
+            f"{label} needs a constant rank, or ranks in square brackets, as in {function}(x, [0.25, 0.75]): "
             "together they cost as one."
         )
     rank = None if asked is None else number(asked)

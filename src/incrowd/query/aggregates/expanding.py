@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.aggregates.operands import AS_WRITTEN
+from incrowd.query.aggregates.ordering import ORDERS
 from incrowd.query.aggregates.quotients import AGGREGATES, plainly_asked, quotient
 from incrowd.query.aggregates.refusing import refusal_of
 from incrowd.query.expressions import total
@@ -69,6 +70,10 @@ def expanded(node: exp.Expr, lookup: Lookup) -> exp.Expr | None:
         # Values that occur twice have the same ends.
         (value, *others) = plain.this.expressions
         return None if others else around(with_bounds(type(plain)(this=value.copy()), bounds_of(plain)))
+    if isinstance(_rank_of(plain), exp.Order):
+        return around(_within_group(plain))
+    if ranks := _ranks(plain):
+        return exp.Array(expressions=[around(_ranked(plain, rank)) for rank in ranks])
     if isinstance(plain, exp.ApproxQuantiles):
         return exp.Array(expressions=[around(one) for one in _boundaries(plain)])
     if isinstance(plain, exp.ApproxDistinct):
@@ -106,6 +111,52 @@ def _unfiltered(node: exp.Expr) -> tuple[exp.Expr, Around]:
     if not isinstance(node, exp.Filter):
         return node, lambda made: made
     return node.this, lambda made: exp.Filter(this=made, expression=node.expression.copy())
+
+
+def _ranks(node: exp.Expr) -> list[exp.Expr]:
+    """The ranks of a quantile that is asked for a list of them: it is the list of its quantiles."""
+    listed = _rank_of(node)
+    if not isinstance(listed, exp.Array):
+        return []
+    constant = all(number(rank) is not None for rank in listed.expressions)
+    if not (constant and 1 <= len(listed.expressions) <= MOST_PARTS):
+        raise QueryError(
+            f"{said(node)} needs 1 to {MOST_PARTS} constant ranks between 0 and 1, as in [0.25, 0.5, 0.75]."
+        )
+    return list(listed.expressions)
+
+
+def _rank_of(node: exp.Expr) -> exp.Expr | None:
+    """What stands in the place of a quantile's rank."""
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, ORDERS):
+        rank: exp.Expr | None = node.this.this
+    elif isinstance(node, exp.AnonymousAggFunc) and node.name in _RANKED and len(node.expressions) == 2:
+        rank = node.expressions[1]
+    elif isinstance(node, ORDERS):
+        rank = node.args.get("quantile") or node.args.get("expression")
+    else:
+        rank = None
+    return rank
+
+
+def _within_group(node: exp.Expr) -> exp.Expr:
+    """QUANTILE_CONT(x, rank ORDER BY x DESC), which is DuckDB for WITHIN GROUP, in the words of SQL."""
+    order = _rank_of(node)
+    assert order is not None
+    if [part.this for part in order.expressions] != [node.this]:
+        raise QueryError(f"{said(node)} orders by something else; write ORDER BY {said(node.this)} in it.")
+    ranked = with_bounds(type(node)(this=order.this.copy()), bounds_of(node))
+    ordered = exp.Order(expressions=[part.copy() for part in order.expressions])
+    return exp.WithinGroup(this=ranked, expression=ordered)
+
+
+def _ranked(node: exp.Expr, rank: exp.Expr) -> exp.Expr:
+    """The quantile with one rank in the place of its list."""
+    one = node.copy()
+    place = _rank_of(one)
+    assert place is not None
+    place.replace(rank.copy())
+    return one
 
 
 def _boundaries(node: exp.ApproxQuantiles) -> Iterator[exp.Expr]:
