@@ -102,6 +102,15 @@ def test_every_condition_keeps_the_same_rows(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_values_that_a_declaration_allows_are_the_same(engine: str) -> None:
+    furnish(engine, "row", extremes())
+    counted = ("v.x", "v.cat", "v.city", "v.d", "v.ts", "(v.x, v.grp)", "FLOOR(v.x / 5)", "MONTH(v.d)", "v.b")
+    counts = ", ".join(f"COUNT(DISTINCT {value}) AS a{place}" for place, value in enumerate(counted))
+    (leaf,) = plan_of(f"SELECT {counts} FROM visits AS v", "row").leaves
+    same(engine, "row", release_statement(leaf))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_ranks_of_dates_and_timestamps_have_the_same_integers(engine: str) -> None:
     furnish(engine, "row", extremes())
     ranks = "MEDIAN(v.d), MAX(v.ts), MIN(v.ts) FILTER (WHERE v.x > 0)"

@@ -188,6 +188,8 @@ def _mended(node: exp.Expr, dialect: str) -> exp.Expr:
         return exp.DataType.build(_DECIMALS.get(dialect, "DECIMAL(18, 3)"), dialect=_OWN)
     if isinstance(node, exp.ApproxQuantiles):
         return exp.Anonymous(this="APPROX_QUANTILES", expressions=[node.this, node.expression])
+    if isinstance(node, exp.ApproxTopK) and dialect == "bigquery":
+        return exp.Anonymous(this="APPROX_TOP_COUNT", expressions=[node.this, node.expression])
     if isinstance(node, exp.Extract) and isinstance(node.this, exp.Var):
         part = fold(node.this.name)
         if part == "isoweek":

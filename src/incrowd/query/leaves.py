@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from incrowd.errors import QueryError
 from incrowd.query.above import above
-from incrowd.query.aggregates import Aggregates, Expanding
+from incrowd.query.aggregates import Aggregates, Expanding, counts_and_lists, over
 from incrowd.query.clause import clause_of
 from incrowd.query.confining import upper_ends
 from incrowd.query.group_keys import key_for, narrowed, without_bins
@@ -130,6 +130,10 @@ class Cutter:
         return not groups_by_unit(inner, sources(inner, self.world))
 
     def _cut_leaf(self, select: exp.Select) -> exp.Select:
+        by_value = counts_and_lists(select)
+        if by_value is not None:
+            counting, listing = by_value
+            return over(listing, self._cut_leaf(counting))
         leaf, rows, outer = self._leaf(select)
         levels = groupings(select)
         text = repr(

@@ -11,6 +11,7 @@
 | VAR, STDDEV | s, q: (x - centre)^2 - half its span, n | q / n - (s / n)^2 |
 | SUM(w x) / SUM(w) | s: w (x - centre), n: w | centre + s / n |
 | COVAR, CORR, REGR_* | sums of the products, likewise | |
+| MODE, HISTOGRAM, the most frequent values | n by value, as COUNT(*) with GROUP BY | |
 | MEDIAN, quantiles, MIN, MAX | a histogram of x, or of days or seconds | by rank |
 
 Centring halves what one row can add, and with it the noise. Sums that are divided by counts are weighed by
@@ -19,7 +20,8 @@ declared how many rows a unit has, they are weighed jointly (`Measure.ball`), ar
 then wide bounds cost nothing.
 """
 
+from incrowd.query.aggregates.by_value import counts_and_lists, over
 from incrowd.query.aggregates.collecting import Aggregates
 from incrowd.query.aggregates.expanding import Expanding
 
-__all__ = ["Aggregates", "Expanding"]
+__all__ = ["Aggregates", "Expanding", "counts_and_lists", "over"]

@@ -11,7 +11,7 @@ from incrowd.errors import QueryError
 from incrowd.query.aggregates.averages import SPREADS, average, spread
 from incrowd.query.aggregates.counting import count, count_if
 from incrowd.query.aggregates.measuring import Measuring
-from incrowd.query.aggregates.operands import AS_WRITTEN, Asked
+from incrowd.query.aggregates.operands import AS_WRITTEN, BESIDE, Asked
 from incrowd.query.aggregates.ordering import ORDERS, quantile, within_group
 from incrowd.query.aggregates.pairs import LINES, regression, together
 from incrowd.query.aggregates.ratios import RATIO, WEIGHTED, ratio, weighted
@@ -50,7 +50,7 @@ class Aggregates(Measuring):
         asked = (node.sql(DIALECT), bounds)
         if asked not in self.columns:
             made = self._make(node)
-            note = " ".join([made.note, *self._bought(node, made)]).strip()
+            note = " ".join([made.note, node.meta.get(BESIDE, ""), *self._bought(node, made)]).strip()
             self.columns[asked] = replace(made, name=f"a{len(self.columns)}", note=note)
         return self.columns[asked].name
 

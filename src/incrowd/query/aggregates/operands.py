@@ -22,6 +22,8 @@ from incrowd.query.typed import Typed, double, said
 
 AS_WRITTEN = "as_written"
 """Where a node's meta says what the user wrote in its place."""
+BESIDE = "beside"
+"""Where a node's meta says what a reader of the answer must know about it."""
 
 
 @dataclass(frozen=True)

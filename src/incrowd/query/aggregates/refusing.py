@@ -45,7 +45,7 @@ def _quartiles(x: str, y: str) -> str:
 
 
 def _where_large(x: str, y: str) -> str:
-    return f"ask about the rows where {y} is large or small: MODE({x}) FILTER (WHERE {y} > 1), say"
+    return f"ask about the rows where {y} is large or small: MODE({x}) with WHERE {y} > 1, say"
 
 
 def _quantile(x: str, y: str) -> str:
@@ -104,7 +104,7 @@ def refusal_of(node: exp.Expr, label: str = "") -> QueryError:
     if not reason or not plain:
         return QueryError(
             f"{label or function} is not an aggregate that can be released; use COUNT, SUM, AVG, VAR, "
-            "STDDEV, MEDIAN, quantiles, MIN, MAX, COVAR or CORR."
+            "STDDEV, MEDIAN, quantiles, MIN, MAX, MODE, HISTOGRAM, COVAR or CORR."
         )
     called = f"{_CALLED.get(function, function)}({', '.join(plain)})"
     return QueryError(f"{called} cannot be released, as {reason}; {remedy(plain[0], plain[-1])}.")

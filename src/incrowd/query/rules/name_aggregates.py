@@ -30,6 +30,11 @@ NAMES = frozenset(
 
 def name_aggregates(tree: exp.Query, world: World) -> exp.Query:
     """The tree with every aggregate as such."""
+    for top in list(tree.find_all(exp.ApproxTopK)):
+        listed = [part for part in (top.this, top.expression, top.args.get("counters")) if part]
+        top.replace(
+            with_bounds(exp.AnonymousAggFunc(this="APPROX_TOP_K", expressions=listed), bounds_of(top))
+        )
     for node in list(tree.find_all(exp.Anonymous)):
         name = str(node.this).upper()
         if unknown := unknown_aggregate(name):
