@@ -102,10 +102,10 @@ def test_a_list_of_anything_is_no_column_of_it(name: str) -> None:
     ],
 )
 def test_what_duckdb_and_arrow_report_of_one_value_is_the_same_type(value: str, kind: str | None) -> None:
-    relation = duckdb.sql(f"SELECT {value} AS x")
-    assert relation is not None
-    assert column_type(str(relation.types[0])) == kind
-    assert column_type(str(relation.to_arrow_table().schema.field("x").type)) == kind
+    with duckdb.connect() as connection:
+        relation = connection.sql(f"SELECT {value} AS x")
+        assert column_type(str(relation.types[0])) == kind
+        assert column_type(str(relation.to_arrow_table().schema.field("x").type)) == kind
     assert kind is None or kind in TYPES
 
 

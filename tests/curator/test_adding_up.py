@@ -85,7 +85,8 @@ def test_with_much_budget_the_answer_is_the_engines(curator: Curator, levels: st
 
     t = TABLE  # noqa: F841 DuckDB reads it by this name
     question = asked(levels)
-    truth = duckdb.sql(question).fetchall()
+    with duckdb.connect() as connection:
+        truth = connection.execute(question).fetchall()
     answer = curator.ask(question, epsilon=1e5, delta=1e-3)
 
     def keyed(rows: Any) -> dict[Any, Any]:

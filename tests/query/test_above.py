@@ -133,8 +133,14 @@ def test_sub_queries_in_expressions_are_releases_of_their_own(sql: str, outer: s
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits)", "ask for its number first"),
-        ("SELECT SUM(x - (SELECT MIN(x) FROM visits)) FROM visits", "ask for its number first"),
+        (
+            "SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits)",
+            "ask for its number by itself first",
+        ),
+        (
+            "SELECT SUM(x - (SELECT MIN(x) FROM visits)) FROM visits",
+            "read it as visits AS inside and add inside.user_id = visits.user_id to its WHERE; or ask for",
+        ),
         ("SELECT COUNT(*) FILTER (WHERE x > (SELECT AVG(x) FROM visits)) FROM visits", "ask for its number"),
         ("SELECT COUNT(*), (SELECT x FROM visits) FROM visits", "would show the rows of people"),
         (
@@ -150,3 +156,10 @@ def test_sub_queries_in_expressions_are_releases_of_their_own(sql: str, outer: s
 def test_sub_queries_that_would_look_at_rows_are_refused(sql: str, said: str) -> None:
     with pytest.raises(QueryError, match=said):
         plan_of(sql, "user")
+
+
+def test_the_advice_about_whose_rows_a_sub_query_reads_works_as_typed() -> None:
+    asked = "SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits AS inside WHERE {})"
+    with pytest.raises(QueryError, match=r"add inside\.user_id = visits\.user_id to its WHERE"):
+        plan_of("SELECT COUNT(*) FROM visits WHERE x > (SELECT AVG(x) FROM visits)", "user")
+    assert plan_of(asked.format("inside.user_id = visits.user_id"), "user").leaves

@@ -44,9 +44,11 @@ def test_levels_are_those_of_duckdb(group: str) -> None:
     found = levels_of(group)
     keys = [key.sql("duckdb") for key in found.keys]
     bits = ", ".join(f"GROUPING({key})" for key in keys)
-    rows = duckdb.sql(
-        f"SELECT {bits} FROM (SELECT 1 AS a, 2 AS b, 3 AS c) GROUP BY {group.replace('(1,', '(a,')}"
-    ).fetchall()
+    rows = (
+        duckdb.connect()
+        .execute(f"SELECT {bits} FROM (SELECT 1 AS a, 2 AS b, 3 AS c) GROUP BY {group.replace('(1,', '(a,')}")
+        .fetchall()
+    )
     ours = [tuple(int(place not in level) for place in range(len(keys))) for level in found.levels]
     assert Counter(ours) == Counter(rows)
 

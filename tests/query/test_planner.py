@@ -65,7 +65,7 @@ def test_columns_have_names_and_no_two_the_same() -> None:
     [
         (
             "SELECT q.n FROM (SELECT COUNT(*) AS n FROM visits) AS q WHERE q.n IN (SELECT x FROM visits)",
-            "A sub-query over private rows may stand in FROM only",
+            "This would show the rows of people; ask for an aggregate instead",
         ),
         (
             (

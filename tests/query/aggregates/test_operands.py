@@ -66,8 +66,8 @@ def test_bounds_are_derived_through_products() -> None:
         (
             "AVG(LENGTH(t))",
             (
-                "AVG needs bounds for t: ask the owner to declare them, or write AVG(LENGTH(t), "
-                "contribution_bounds_per_row => (low, high))"
+                "AVG needs bounds for LENGTH(t): t is no number with bounds. Write AVG(LENGTH(t), "
+                "contribution_bounds_per_row => (0, 1)), with what you expect for 0 and 1."
             ),
         ),
         ("SUM(user_id)", "SUM needs bounds for user_id"),

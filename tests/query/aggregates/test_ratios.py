@@ -64,7 +64,7 @@ def test_wild_rows_stay_within_the_bounds_of_both_sums(aggregate: str, rows: int
         ("WEIGHTED_AVG(f, x)", "needs weights that are not negative: write GREATEST(x, 0) for them."),
         ("WEIGHTED_AVG(f)", "takes a value and its weight"),
         ("WEIGHTED_AVG(f, n, contribution_bounds_per_row => (0, 1))", "no contribution bounds"),
-        ("WEIGHTED_AVG(f, LENGTH(t))", "needs bounds for t"),
+        ("WEIGHTED_AVG(f, LENGTH(t))", "Write LEAST(GREATEST(LENGTH(t), 0), 1) in its place"),
     ],
 )
 def test_what_cannot_be_bounded_is_refused(aggregate: str, said: str) -> None:

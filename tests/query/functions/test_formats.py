@@ -43,6 +43,7 @@ def test_no_row_makes_a_format_raise(sql: str) -> None:
         ("STRFTIME(d, '%Y')", 4),
         ("STRFTIME(d, '%A in %B')", 84),
         ("STRFTIME(d, '%Y %H')", 4),
+        ("LAST_DAY(d)", 37),
     ],
 )
 def test_bounds_list_every_text_and_no_other(sql: str, many: int) -> None:

@@ -22,6 +22,8 @@ from incrowd.query.typed import Typed, double, said
 
 AS_WRITTEN = "as_written"
 """Where a node's meta says what the user wrote in its place."""
+_OF_PAIRS = ("CORR", "COVAR", "REGR_", "WEIGHTED_AVG")
+"""How the names of functions begin that take two numbers, and so no bounds beside one."""
 BESIDE = "beside"
 """Where a node's meta says what a reader of the answer must know about it."""
 
@@ -157,9 +159,12 @@ def _unbounded(node: exp.Expr, typed: Typed, function: str, below: Sources) -> Q
             reason = f"{names} have bounds, but not their ratio, for {below_it} may be close to 0"
             if function == "AVG":
                 other = f", or SUM({said(quotient.this)}) / SUM({below_it}) for the ratio of the totals"
+        written = f"{function}({asked}, contribution_bounds_per_row => ({low}, 1))"
+        if function.startswith(_OF_PAIRS):
+            written = f"LEAST(GREATEST({asked}, {low}), 1) in its place"
         return QueryError(
-            f"{function} needs bounds for {asked}: {reason}. Write {function}({asked}, "
-            f"contribution_bounds_per_row => ({low}, 1)), with what you expect for {low} and 1{other}."
+            f"{function} needs bounds for {asked}: {reason}. Write {written}, with what you expect for "
+            f"{low} and 1{other}."
         )
     column = next((column.name for column, fact in zip(columns, facts, strict=True) if fact in bare), asked)
     return QueryError(

@@ -178,7 +178,18 @@ def _last_day(node: exp.Expr, arguments: list[Typed]) -> Typed:
     first = exp.cast(start_of("MONTH", value), "TIMESTAMP")
     start = Typed(first, "timestamp", nullable=value.nullable, limits=limits)
     following = by_interval(node, start, Interval(Span(months=1)), None)
-    return cast(by_interval(node, following, Interval(Span(days=-1)), None), "date")
+    last = cast(by_interval(node, following, Interval(Span(days=-1)), None), "date")
+    return last if limits is None else last.but(values=_last_days(*limits))
+
+
+def _last_days(low: dt.datetime, high: dt.datetime) -> tuple[dt.date, ...] | None:
+    """The last days of the months from one start of a month to another; None for too many."""
+    if (high - low).days / 28 >= ENUMERABLE:
+        return None
+    return tuple(
+        start.date().replace(day=calendar.monthrange(start.year, start.month)[1])
+        for start in starts("MONTH", low, high)
+    )
 
 
 FORMATS: dict[type[exp.Expr], Function] = {

@@ -118,6 +118,10 @@ def _defined_above_zero(node: exp.Expr, arguments: list[Typed]) -> Typed:
     if len(arguments) > (2 if isinstance(node, exp.Log) else 1):
         raise QueryError(f"{name_of(node)} takes one number.")
     value = as_number(node, arguments[-1])
+    above = value.high is None or value.high > 0 or (root and value.high == 0)
+    if not above and value.sql.find(exp.Column) is None:
+        # The engines' proofs narrow what columns hold by a test, and no constants.
+        return Typed(exp.cast(exp.Null(), exp.DType.DOUBLE), "float", nullable=True, size=1)
     test = (exp.GTE if root else exp.GT)(this=value.sql.copy(), expression=double(0.0))
     function: Callable[[float], float] = math.sqrt if root else math.log
     divisor = 1.0

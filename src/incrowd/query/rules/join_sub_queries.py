@@ -286,14 +286,15 @@ class _Joiner:
 
     def _untied(self, inside: Sources) -> str:
         table = next(iter(inside.tables), "it")
-        units = [
-            f"{inside_name} = {name}"
-            for inside_name, name in zip(_units(inside), _units(self.below), strict=False)
-        ]
-        tie = " AND ".join(units)
+        within, around = _units(inside), _units(self.below)
+        renamed = ""
+        if set(within) & set(around):
+            within = [f"inside.{name.partition('.')[2]}" for name in within]
+            renamed = f"read it as {table} AS inside and "
+        tie = " AND ".join(f"{inner} = {outer}" for inner, outer in zip(within, around, strict=False))
         return (
-            f"The sub-query over {table} must be about the person of the row around it: add {tie} to its "
-            "WHERE; or ask for its number by itself first, and write that number here."
+            f"The sub-query over {table} must be about the person of the row around it: {renamed}add {tie} "
+            "to its WHERE; or ask for its number by itself first, and write that number here."
         )
 
     def _unit_part(self, pair: Pair, inside: Sources) -> str:
