@@ -4,6 +4,7 @@ And the real servers that tests may ask for, each started when the first one doe
 """
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_configure() -> None:
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        # A run that a shell started in the background ignores Ctrl-C, which tests send to themselves.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # In the process that workers come from: its end is the end of the servers that any of them started.
     servers.open_room()
 
