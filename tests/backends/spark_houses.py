@@ -24,11 +24,13 @@ from tests.backends.houses import catalog_at, cities, tables_from
 LOCAL = "spark://local[2]"
 _SMALL = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "2g",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.shuffle.partitions": "1",
+    # The plans of a thousand statements fill a heap.
+    "spark.sql.ui.retainedExecutions": "1",
     "spark.sql.warehouse.dir": tempfile.mkdtemp(prefix="incrowd-warehouse-"),
 }
 atexit.register(shutil.rmtree, _SMALL["spark.sql.warehouse.dir"], ignore_errors=True)

@@ -432,7 +432,7 @@ def test_keys_and_counts_with_a_quarter_of_the_noise_are_caught(monkeypatch: pyt
     def narrow(epsilon: Fraction, delta: Fraction, **steps: int) -> TruncatedLaplace:
         return TruncatedLaplace(epsilon * 4, delta, **steps)
 
-    monkeypatch.setattr("incrowd.curator.pricing.TruncatedLaplace", narrow)
+    monkeypatch.setattr("incrowd.curator.prices.TruncatedLaplace", narrow)
     scores, price = crowds(CROWDED, TIMES)
     assert lower_bound(scores, price.delta) > price.epsilon
 

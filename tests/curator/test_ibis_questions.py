@@ -92,7 +92,8 @@ def test_ordinary_expressions_are_priced(curator: Curator, expression: ibis.Expr
 
 def test_rows_are_no_answer(curator: Curator) -> None:
     with pytest.raises(QueryError, match="would show the rows of people"):
-        curator.ask(curator.table("visits").limit(0), epsilon=0.1)
+        curator.ask(curator.table("visits").limit(5), epsilon=0.1)
+    assert "no row was read" in str(curator.ask(curator.table("visits").limit(0), epsilon=0.1))
     assert curator.budget()[0].spent.epsilon == 0
 
 

@@ -230,13 +230,13 @@ def test_how_far_a_target_moves(share: str, spread: str) -> None:
 
 
 def test_the_edges_and_the_middle_of_a_cell() -> None:
-    parts = SimpleNamespace(low=10.0, high=30.0, buckets=4, whole=False)
+    parts = SimpleNamespace(low=10.0, high=30.0, buckets=4, bands=(), whole=False)
     assert [quantiles.value_of(parts, 1, end) for end in ("low", "middle", "high")] == [15.0, 17.5, 20.0]
-    ages = SimpleNamespace(low=18, high=90, buckets=72, whole=True)
+    ages = SimpleNamespace(low=18, high=90, buckets=72, bands=(), whole=True)
     assert [quantiles.value_of(ages, 3, end) for end in ("low", "middle", "high")] == [21, 21, 21]
-    pairs = SimpleNamespace(low=18, high=90, buckets=36, whole=True)
+    pairs = SimpleNamespace(low=18, high=90, buckets=36, bands=(), whole=True)
     assert quantiles.value_of(pairs, 3, "middle") == 25.0
-    halves = SimpleNamespace(low=18.0, high=90.0, buckets=72, whole=False)
+    halves = SimpleNamespace(low=18.0, high=90.0, buckets=72, bands=(), whole=False)
     assert quantiles.value_of(halves, 3, "middle") == 21.5
 
 

@@ -91,7 +91,7 @@ def test_ranks_say_that_they_have_no_interval(curator: Curator) -> None:
 def test_a_number_inside_a_condition_is_refused_with_a_remedy_that_works(curator: Curator) -> None:
     from incrowd import QueryError
 
-    with pytest.raises(QueryError, match="ask for its number first"):
+    with pytest.raises(QueryError, match="ask for its number by itself first"):
         curator.ask("SELECT COUNT(*) FROM people WHERE cost > (SELECT AVG(cost) FROM people)", epsilon=1.0)
     (row,) = curator.ask("SELECT AVG(cost) AS a FROM people", epsilon=1.0).to_arrow().to_pylist()
     answer = curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE cost > {row['a']}", epsilon=1.0)
