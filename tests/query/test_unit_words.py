@@ -63,6 +63,9 @@ def test_other_words_stay_as_they_are(sql: str) -> None:
         ("TIMESTAMPDIFF(HOUR, m, m + INTERVAL 1 DAY)", 24),
         ("YEAR(DATEADD(month, 10, m))", 2024),
         ("DATEADD(week, 1, m) - INTERVAL 1 DAY", dt.datetime(2024, 3, 6, 12)),
+        ("DATEADD(hour, 1, DATEADD(week, 1, m))", dt.datetime(2024, 3, 7, 13)),
+        ("TIMESTAMPDIFF(HOUR, m, DATEADD(day, 1, m))", 24),
+        ("DATE_SUB(DATE_SUB(d, INTERVAL 1 DAY), INTERVAL 1 DAY)", dt.datetime(2024, 3, 29)),
     ],
 )
 def test_a_call_means_its_unit(sql: str, value: Any) -> None:

@@ -42,14 +42,15 @@ def whole_units_call(unit: str, start: exp.Expr, end: exp.Expr) -> exp.Expr:
 
 def with_units(tree: exp.Query) -> exp.Query:
     """A question with its marked calls as what they mean."""
-    whole = tree.transform(_unmarked, copy=False)
-    assert isinstance(whole, exp.Query)
-    return whole
+    # What lies deepest comes first, so that a call inside another is rewritten before it moves.
+    for call in reversed(list(tree.find_all(exp.Anonymous))):
+        meant = _unmarked(call)
+        if meant is not call:
+            call.replace(meant)
+    return tree
 
 
-def _unmarked(node: exp.Expr) -> exp.Expr:
-    if not isinstance(node, exp.Anonymous):
-        return node
+def _unmarked(node: exp.Anonymous) -> exp.Expr:
     name, given = str(node.this), node.expressions
     if name.upper() in _MOVED_BACK and len(given) == 2 and isinstance(given[1].unnest(), exp.Interval):
         return exp.paren(exp.Sub(this=exp.paren(given[0]), expression=given[1]))
