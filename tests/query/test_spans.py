@@ -38,7 +38,7 @@ def test_between_the_ends_of_a_span_every_moment_stays_in_the_calendar(
 )
 def test_moving_is_that_of_duckdb(months: int, days: int, micros: int, moment: dt.datetime) -> None:
     sql = "SELECT ? + to_months(?) + to_days(?) + to_microseconds(?)"
-    (expected,) = duckdb.execute(sql, [moment, months, days, micros]).fetchone() or ()
+    ((expected,),) = duckdb.execute(sql, [moment, months, days, micros]).fetchall()
     assert moved(moment, Span(months, days, micros)) == expected
 
 
@@ -61,7 +61,7 @@ def test_an_interval_is_as_long_as_duckdb_says(sql: str) -> None:
     interval = interval_in(sqlglot.parse_one(sql, read="duckdb"))
     assert interval is not None and interval.count is None
     start = dt.datetime(2024, 1, 31, 10)
-    (expected,) = duckdb.execute(f"SELECT TIMESTAMP '2024-01-31 10:00:00' + ({sql})").fetchone() or ()
+    ((expected,),) = duckdb.execute(f"SELECT TIMESTAMP '2024-01-31 10:00:00' + ({sql})").fetchall()
     assert moved(start, interval.span) == expected
 
 

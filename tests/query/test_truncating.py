@@ -15,7 +15,7 @@ from incrowd.query.truncating import UNITS, starts, truncated
 @pytest.mark.parametrize("unit", UNITS)
 @given(moment=st.datetimes(dt.datetime(1, 1, 8), dt.datetime(9999, 12, 24)))
 def test_the_start_of_a_unit_is_that_of_duckdb(unit: str, moment: dt.datetime) -> None:
-    (expected,) = duckdb.execute(f"SELECT DATE_TRUNC('{unit}', ?)", [moment]).fetchone() or ()
+    ((expected,),) = duckdb.execute(f"SELECT DATE_TRUNC('{unit}', ?)", [moment]).fetchall()
     assert truncated(moment, unit) == expected
 
 

@@ -44,13 +44,13 @@ VALUES = st.one_of(
 @example(math.inf)
 @example("'; --")
 def test_a_value_as_sql_is_the_value(value: object) -> None:
-    (result,) = duckdb.execute(f"SELECT {literal(value).sql('duckdb')}").fetchone() or ()
+    ((result,),) = duckdb.execute(f"SELECT {literal(value).sql('duckdb')}").fetchall()
     assert result == value and type(result) is type(value)
 
 
 @given(st.floats(allow_nan=False))
 def test_a_float_as_sql_is_the_float_to_the_bit(value: float) -> None:
-    (result,) = duckdb.execute(f"SELECT {double(value).sql('duckdb')}").fetchone() or ()
+    ((result,),) = duckdb.execute(f"SELECT {double(value).sql('duckdb')}").fetchall()
     assert math.copysign(1, result) == math.copysign(1, value) and result == value
 
 
