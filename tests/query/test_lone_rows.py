@@ -85,7 +85,8 @@ def test_the_note_says_what_is_counted() -> None:
     """Of three public rows one has no match: plain SQL counts it once, the release not at all."""
     t, c = pa.table({"id": [1, 2, 3], "k": ["a", "a", "b"]}), pa.table({"k": ["a", "b", "nowhere"]})
     sql = "SELECT COUNT(*) AS n FROM c LEFT JOIN t ON c.k = t.k"
-    assert duckdb.sql(sql).fetchall() == [(4,)]
+    with duckdb.connect() as engine:
+        assert engine.execute(sql).fetchall() == [(4,)]
     curator = Curator.from_tables(t=t, c=c, public=["c"], unit="id", budget=(1.0, 0.0))
     (leaf,) = curator.prepare(Request(sql, contribution=1)).plan.leaves
     counted = curator._backend.run(release_statement(leaf).tree).to_pylist()
