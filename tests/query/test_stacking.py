@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 
 from incrowd.errors import QueryError
-from tests.backends.houses import check_leaf, cities, engine_of, furnish, plan_of, tables_from
-from tests.query.test_joining import count
+from tests.backends.houses import check_leaf, plan_of, tables_from
+from tests.query.test_joining import check_count
 
 STACKS = (
     "SELECT user_id FROM visits WHERE x > 3 UNION ALL SELECT user_id FROM steps",
@@ -31,17 +30,9 @@ STACKS = (
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_rows_are_counted_as_in_plain_sql(stack: str) -> None:
-    sql = f"SELECT COUNT(*) AS n FROM ({stack}) AS q"
-    (leaf,) = plan_of(sql, "user", rows=1000, groups=1000).leaves
-    for seed in range(8):
-        # Dates beyond the calendar are NULL wherever values are compared.
-        tables = tables_from(seed, wild=" d " not in stack and ", d" not in stack)
-        furnish(engine_of("user"), tables)
-        with duckdb.connect(":memory:") as engine:
-            for name, table in tables.items():
-                engine.register(name, table.filter(table.column("user_id").is_valid()))
-            engine.register("cities", cities())
-            assert (count(leaf),) == engine.execute(sql).fetchone(), seed
+    # Dates beyond the calendar are NULL wherever values are compared.
+    wild = " d " not in stack and ", d" not in stack
+    check_count(f"SELECT COUNT(*) AS n FROM ({stack}) AS q", wild)
 
 
 @pytest.mark.parametrize("stack", STACKS)
